@@ -1,0 +1,135 @@
+//! Which object: provider, account, container and key, and the URI that names them.
+
+use std::borrow::Cow;
+
+use super::token::VersionToken;
+
+/// Where an object lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Provider {
+    /// Amazon S3 and compatible stores.
+    S3,
+    /// Google Cloud Storage.
+    Gcs,
+    /// Azure Blob Storage.
+    Azure,
+    /// A folder on this machine.
+    File,
+}
+
+impl Provider {
+    /// The name in outputs and records: `s3`, `gcs`, `azure`, `file`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::S3 => "s3",
+            Self::Gcs => "gcs",
+            Self::Azure => "azure",
+            Self::File => "file",
+        }
+    }
+
+    /// The provider that [`Provider::as_str`] names, or `None`.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::S3, Self::Gcs, Self::Azure, Self::File]
+            .into_iter()
+            .find(|provider| provider.as_str() == name)
+    }
+
+    /// The scheme of its URIs: `s3`, `gs`, `azblob`, `file`.
+    pub const fn uri_scheme(self) -> &'static str {
+        match self {
+            Self::S3 => "s3",
+            Self::Gcs => "gs",
+            Self::Azure => "azblob",
+            Self::File => "file",
+        }
+    }
+}
+
+/// An object's key twice: exact, and as it stood in the payload.
+///
+/// The exact key is what the store calls the object, decoded exactly once by the innermost envelope. The raw key is
+/// kept for the `reference` scheme, which decodes every raw key as a form does, whether it was encoded so or not.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ObjectKey {
+    exact: Vec<u8>,
+    /// `None` where the payload carried the exact key.
+    raw: Option<String>,
+}
+
+impl ObjectKey {
+    /// A key that its envelope carries as it is.
+    pub fn verbatim(key: impl Into<String>) -> Self {
+        Self {
+            exact: key.into().into_bytes(),
+            raw: None,
+        }
+    }
+
+    /// A key that its envelope carries encoded: `raw` as it stood there, `exact` decoded once.
+    ///
+    /// The exact key is bytes because percent-encoding can name bytes that are not UTF-8; [`ObjectKey::exact`] then
+    /// says `None` and `strict` refuses the event.
+    pub fn decoded(raw: impl Into<String>, exact: impl Into<Vec<u8>>) -> Self {
+        let (raw, exact) = (raw.into(), exact.into());
+        let raw = (raw.as_bytes() != exact.as_slice()).then_some(raw);
+        Self { exact, raw }
+    }
+
+    /// The exact key, or `None` if it is not UTF-8.
+    pub fn exact(&self) -> Option<&str> {
+        std::str::from_utf8(&self.exact).ok()
+    }
+
+    /// The exact key's bytes.
+    pub fn exact_bytes(&self) -> &[u8] {
+        &self.exact
+    }
+
+    /// The exact key for people and logs: bytes that are not UTF-8 are shown as U+FFFD.
+    pub fn display(&self) -> Cow<'_, str> {
+        String::from_utf8_lossy(&self.exact)
+    }
+
+    /// The key as it stood in the payload.
+    pub fn raw(&self) -> Cow<'_, str> {
+        match &self.raw {
+            Some(raw) => Cow::Borrowed(raw),
+            None => self.display(),
+        }
+    }
+}
+
+/// One object, without its version.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ObjectAddress {
+    /// Where it lives.
+    pub provider: Provider,
+    /// The Azure storage account. `None` at the other providers, whose containers are globally unique.
+    pub account: Option<String>,
+    /// Bucket, container, or the name of a local folder.
+    pub container: String,
+    /// The name within the container.
+    pub key: ObjectKey,
+}
+
+impl std::fmt::Display for ObjectAddress {
+    /// The URI for people: `s3://bucket/key`, `azblob://account/container/name`. Not hashed; see
+    /// [`job_id`](super::job_id) for the forms that are.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}://", self.provider.uri_scheme())?;
+        if let Some(account) = &self.account {
+            write!(f, "{account}/")?;
+        }
+        write!(f, "{}/{}", self.container, self.key.display())
+    }
+}
+
+/// One object at one version: all that a job ID may know of an event.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ObjectVersion {
+    /// Which object.
+    pub address: ObjectAddress,
+    /// Which bytes.
+    pub token: VersionToken,
+}

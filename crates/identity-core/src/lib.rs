@@ -1,0 +1,18 @@
+//! The shared core of firstclaim: what a job *is* (identity), what arrived (event), who may run it (claim), and
+//! the one path from an event to an answer (gate).
+//!
+//! This crate knows no SDK, no network and no clock: stores, objects, jobs, time and randomness are traits that the
+//! handlers fill. With default features off it is pure derivation, [`identity`] and [`event`]; the feature `gate`
+//! brings [`claim`], [`object`], [`job`] and [`gate`].
+
+pub mod event;
+pub mod identity;
+
+#[cfg(feature = "gate")]
+pub mod claim;
+#[cfg(feature = "gate")]
+pub mod gate;
+#[cfg(feature = "gate")]
+pub mod job;
+#[cfg(feature = "gate")]
+pub mod object;
