@@ -13,6 +13,8 @@ pub mod claim;
 #[cfg(feature = "gate")]
 pub mod gate;
 #[cfg(feature = "gate")]
+pub mod host;
+#[cfg(feature = "gate")]
 pub mod job;
 #[cfg(feature = "gate")]
 pub mod object;
