@@ -11,8 +11,6 @@ pub mod identity;
 #[cfg(feature = "gate")]
 pub mod claim;
 #[cfg(feature = "gate")]
-pub mod gate;
-#[cfg(feature = "gate")]
 pub mod host;
 #[cfg(feature = "gate")]
 pub mod job;

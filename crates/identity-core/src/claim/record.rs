@@ -13,10 +13,7 @@ pub struct ClaimKey(String);
 impl ClaimKey {
     /// The key with this text, or `None` unless it is 64 lower-case hex characters.
     pub fn parse(text: &str) -> Option<Self> {
-        let hex = text.len() == 64
-            && text
-                .bytes()
-                .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        let hex = text.len() == 64 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
         hex.then(|| Self(text.to_owned()))
     }
 
@@ -58,10 +55,7 @@ impl UnixMillis {
 
     /// This moment and `duration` more, at most the last representable one.
     pub fn plus(self, duration: std::time::Duration) -> Self {
-        Self(
-            self.0
-                .saturating_add(i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)),
-        )
+        Self(self.0.saturating_add(i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)))
     }
 
     /// How long from this moment until `later`; zero if that has passed.
@@ -84,9 +78,7 @@ pub struct Owner(pub u128);
 impl Owner {
     /// The owner that [`Owner`]'s `Display` wrote (32 lower-case hex characters), or `None`.
     pub fn parse(text: &str) -> Option<Self> {
-        (text.len() == 32)
-            .then(|| u128::from_str_radix(text, 16).ok().map(Self))
-            .flatten()
+        (text.len() == 32).then(|| u128::from_str_radix(text, 16).ok().map(Self)).flatten()
     }
 }
 
@@ -116,10 +108,7 @@ impl Revision {
     /// The revision that `Display` wrote, or `None`.
     pub fn parse(text: &str) -> Option<Self> {
         let (owner, write) = text.split_once('.')?;
-        Some(Self {
-            owner: Owner::parse(owner)?,
-            write: write.parse().ok()?,
-        })
+        Some(Self { owner: Owner::parse(owner)?, write: write.parse().ok()? })
     }
 }
 
@@ -146,13 +135,7 @@ pub enum Status {
 
 impl Status {
     /// Every status, in the order of the documentation.
-    pub const ALL: [Self; 5] = [
-        Self::Processing,
-        Self::Done,
-        Self::Failed,
-        Self::Rejected,
-        Self::Waiting,
-    ];
+    pub const ALL: [Self; 5] = [Self::Processing, Self::Done, Self::Failed, Self::Rejected, Self::Waiting];
 
     /// The text in records and outputs, e.g. `processing`.
     pub const fn as_str(self) -> &'static str {
@@ -183,7 +166,7 @@ impl fmt::Display for Status {
 }
 
 /// The object of a claim, as the record keeps it for people, for the duplicate check and for redrives.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct RecordedObject {
     /// Where it lives.
     pub provider: Provider,
@@ -201,11 +184,7 @@ pub struct RecordedObject {
 
 impl From<&ObjectVersion> for RecordedObject {
     fn from(object: &ObjectVersion) -> Self {
-        let (address, key, raw) = (
-            &object.address,
-            object.address.key.display(),
-            object.address.key.raw(),
-        );
+        let (address, key, raw) = (&object.address, object.address.key.display(), object.address.key.raw());
         Self {
             provider: address.provider,
             account: address.account.clone(),
@@ -228,7 +207,7 @@ impl fmt::Display for RecordedObject {
 }
 
 /// Under which pipeline a claim was made. Every field is empty on rows that another program wrote.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct RecordedPipeline {
     /// The contract's `name`.
     pub name: String,
@@ -283,34 +262,30 @@ impl Reason {
 
     /// The text in records and outputs, e.g. `not-allowed`.
     pub fn as_str(self) -> &'static str {
-        Self::ALL
-            .iter()
-            .find(|(reason, _)| *reason == self)
-            .map_or("", |(_, name)| name)
+        Self::ALL.iter().find(|(reason, _)| *reason == self).map_or("", |(_, name)| name)
     }
 
     /// The reason that [`Reason::as_str`] names, or `None`.
     pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL
-            .iter()
-            .find(|(_, text)| *text == name)
-            .map(|(reason, _)| *reason)
+        Self::ALL.iter().find(|(_, text)| *text == name).map(|(reason, _)| *reason)
     }
 }
 
 /// An operator's command that moved a claim, kept with it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Release {
     /// When, in Unix seconds.
     pub at: UnixSeconds,
     /// Where the claim stood before.
     pub from: Status,
+    /// Which attempt was the last one then: `max_attempts` counts from here, or an exhausted claim could not be released.
+    pub attempt: u32,
 }
 
 /// What a store keeps under a key.
 ///
 /// Fields that another program's row lacks are `None`; such a row is honoured (see [`Record::lease_end`]).
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Record {
     /// Where the claim stands.
     pub status: Status,
@@ -358,14 +333,8 @@ impl Record {
 
     /// Until when a `processing` claim is its holder's alone.
     pub fn lease_end(&self) -> UnixMillis {
-        self.lease_until.unwrap_or_else(|| {
-            UnixSeconds(
-                self.claimed_at
-                    .0
-                    .saturating_add(Self::FOREIGN_LEASE_SECONDS),
-            )
-            .millis()
-        })
+        self.lease_until
+            .unwrap_or_else(|| UnixSeconds(self.claimed_at.0.saturating_add(Self::FOREIGN_LEASE_SECONDS)).millis())
     }
 }
 
@@ -381,27 +350,15 @@ mod tests {
         for (reason, _) in Reason::ALL {
             assert_eq!(Reason::from_name(reason.as_str()), Some(reason));
         }
-        let revision = Revision {
-            owner: Owner(0xab),
-            write: 7,
-        };
+        let revision = Revision { owner: Owner(0xab), write: 7 };
         assert_eq!(Revision::parse(&revision.to_string()), Some(revision));
         assert_eq!(Owner::parse("ab"), None);
     }
 
     #[test]
     fn only_a_lower_case_digest_is_a_key() {
-        assert_eq!(
-            ClaimKey::parse(&"a0".repeat(32)).map(|key| key.to_string()),
-            Some("a0".repeat(32))
-        );
-        for text in [
-            "",
-            "A0",
-            &"A0".repeat(32),
-            &"g0".repeat(32),
-            &"a0".repeat(33),
-        ] {
+        assert_eq!(ClaimKey::parse(&"a0".repeat(32)).map(|key| key.to_string()), Some("a0".repeat(32)));
+        for text in ["", "A0", &"A0".repeat(32), &"g0".repeat(32), &"a0".repeat(33)] {
             assert_eq!(ClaimKey::parse(text), None, "{text}");
         }
         assert_eq!(ClaimKey::from_digest([0xa0; 32]).as_str(), "a0".repeat(32));
@@ -410,18 +367,9 @@ mod tests {
     #[test]
     fn a_row_without_a_lease_is_held_for_an_hour() {
         let seconds = UnixSeconds(1_000);
-        assert_eq!(
-            UnixSeconds(seconds.0 + Record::FOREIGN_LEASE_SECONDS).millis(),
-            UnixMillis(4_600_000)
-        );
+        assert_eq!(UnixSeconds(seconds.0 + Record::FOREIGN_LEASE_SECONDS).millis(), UnixMillis(4_600_000));
         assert_eq!(UnixMillis(-1).seconds(), UnixSeconds(-1));
-        assert_eq!(
-            UnixMillis(i64::MAX).plus(std::time::Duration::MAX),
-            UnixMillis(i64::MAX)
-        );
-        assert_eq!(
-            UnixMillis(5).until(UnixMillis(3)),
-            std::time::Duration::ZERO
-        );
+        assert_eq!(UnixMillis(i64::MAX).plus(std::time::Duration::MAX), UnixMillis(i64::MAX));
+        assert_eq!(UnixMillis(5).until(UnixMillis(3)), std::time::Duration::ZERO);
     }
 }

@@ -15,7 +15,7 @@ use super::record::{ClaimKey, Record, Status, UnixMillis};
 pub struct Version(pub String);
 
 /// A row as it stood when it was read.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Stored {
     /// What it holds.
     pub record: Record,
@@ -24,7 +24,7 @@ pub struct Stored {
 }
 
 /// Under which condition a write takes place. Failing it is [`StoreError::Conflict`].
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Precondition {
     /// There is no row under the key. Otherwise: somebody has claimed it.
     Absent,
@@ -48,12 +48,7 @@ pub trait ClaimStore: Debug + Display + Send + Sync + 'static {
     ///
     /// [`StoreError::Conflict`] if `when` does not hold, with what stands there if the store tells;
     /// [`StoreError::Unavailable`] if it is not known whether the write took place; [`StoreError::Invalid`].
-    async fn put(
-        &self,
-        key: &ClaimKey,
-        record: &Record,
-        when: &Precondition,
-    ) -> Result<Version, StoreError>;
+    async fn put(&self, key: &ClaimKey, record: &Record, when: &Precondition) -> Result<Version, StoreError>;
 
     /// Rows for people and sweepers, in pages: those with one of the statuses, oldest first where the store can sort.
     ///

@@ -4,6 +4,7 @@
 //! them) → [`job_id`] (the digest, in three schemes). Nothing else can reach the hash: event time, request ID, message
 //! ID, sequencer and delivery attempt are not parameters of anything in this module.
 
+pub mod decode;
 pub mod token;
 pub mod uri;
 
@@ -17,9 +18,7 @@ pub use uri::{ObjectAddress, ObjectKey, ObjectVersion, Provider};
 #[non_exhaustive]
 pub enum Refusal {
     /// The version token is the empty string.
-    #[error(
-        "the version token is empty: without one, a re-upload could not be told from a duplicate"
-    )]
+    #[error("the version token is empty: without one, a re-upload could not be told from a duplicate")]
     EmptyToken,
     /// The version token consists of quotation marks only.
     #[error("the version token {0:?} is empty once its quotes are removed")]
