@@ -11,8 +11,12 @@ pub mod identity;
 #[cfg(feature = "gate")]
 pub mod claim;
 #[cfg(feature = "gate")]
+pub mod gate;
+#[cfg(feature = "gate")]
 pub mod host;
 #[cfg(feature = "gate")]
 pub mod job;
 #[cfg(feature = "gate")]
 pub mod object;
+#[cfg(feature = "gate")]
+pub mod settings;

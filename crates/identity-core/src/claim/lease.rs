@@ -205,16 +205,26 @@ impl Claims {
         Ok(kept)
     }
 
-    /// Records how the attempt ended.
+    /// Records how the attempt ended. While the store gives no answer and the lease lasts, it is asked again: a job's
+    /// work is not thrown away for a store that was away for a moment.
     ///
     /// # Errors
     ///
     /// [`ClaimError::Store`] and [`ClaimError::Contended`]: not known. If it was not recorded, the claim is taken over
     /// after its lease.
     pub async fn end(&self, lease: Lease, end: End) -> Result<Kept, ClaimError> {
-        let (stored, write) = next_write(&lease);
-        let call = Holding::end(&stored, write, end, &self.terms, self.clock.unix_millis());
-        self.hold(&lease, call).await
+        loop {
+            let (stored, write) = next_write(&lease);
+            let call = Holding::end(&stored, write, end.clone(), &self.terms, self.clock.unix_millis());
+            match self.hold(&lease, call).await {
+                Err(ClaimError::Store(StoreError::Unavailable { .. }))
+                    if self.clock.monotonic() + END_PAUSE < lease.confirmed_until() =>
+                {
+                    self.clock.sleep(END_PAUSE).await;
+                }
+                answer => return answer,
+            }
+        }
     }
 
     async fn hold(&self, lease: &Lease, mut call: Holding) -> Result<Kept, ClaimError> {
@@ -279,6 +289,7 @@ impl Claims {
 }
 
 const RELEASE_TRIES: u32 = 8;
+const END_PAUSE: Duration = Duration::from_secs(1);
 
 fn next_write(lease: &Lease) -> (Stored, u32) {
     let mut held = lease.held();
