@@ -4,6 +4,7 @@
 //! them) → [`job_id`] (the digest, in three schemes). Nothing else can reach the hash: event time, request ID, message
 //! ID, sequencer and delivery attempt are not parameters of anything in this module.
 
+pub mod decode;
 pub mod token;
 pub mod uri;
 
