@@ -157,29 +157,49 @@ impl Deriver {
         scheme: Scheme,
         params: &Params,
     ) -> Result<Self, Refusal> {
+        let canonical_params = match scheme {
+            Scheme::Strict => canonical::strict(params)?,
+            Scheme::Reference => canonical::reference(params, version),
+            Scheme::Ingest => String::new(),
+        };
+        Ok(Self::prepared(name, version, scheme, &canonical_params))
+    }
+
+    /// A deriver for a contract without parameters, which no scheme refuses.
+    #[must_use]
+    pub fn without_params(name: &str, version: &str, scheme: Scheme) -> Self {
+        let params = Params::default();
+        let canonical_params = match scheme {
+            Scheme::Strict => canonical::exact(&params),
+            Scheme::Reference => canonical::reference(&params, version),
+            Scheme::Ingest => String::new(),
+        };
+        Self::prepared(name, version, scheme, &canonical_params)
+    }
+
+    fn prepared(name: &str, version: &str, scheme: Scheme, canonical_params: &str) -> Self {
         let prepared = match scheme {
             Scheme::Strict => {
-                let canonical_params = canonical::strict(params)?.into_boxed_str();
                 let mut constant = Sha256::new_with_prefix(STRICT_HEADING);
-                for field in [name, version, &canonical_params] {
+                for field in [name, version, canonical_params] {
                     constant.update(length(field.len()));
                     constant.update(field);
                 }
                 Prepared::Strict {
-                    canonical_params,
+                    canonical_params: canonical_params.into(),
                     constant,
                 }
             }
             Scheme::Reference => Prepared::Reference {
-                canonical_params: canonical::reference(params, version).into_boxed_str(),
+                canonical_params: canonical_params.into(),
             },
             Scheme::Ingest => Prepared::Ingest,
         };
-        Ok(Self {
+        Self {
             name: name.into(),
             version: version.into(),
             prepared,
-        })
+        }
     }
 
     /// The scheme by which it derives.

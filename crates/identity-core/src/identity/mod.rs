@@ -9,7 +9,7 @@ pub mod decode;
 pub mod event_grid_url;
 pub mod job_id;
 pub mod params;
-// pub mod pipeline;
+pub mod pipeline;
 pub mod refusal;
 pub mod scheme;
 pub mod token;
@@ -20,7 +20,7 @@ mod hex;
 
 pub use job_id::{Deriver, JobId, Material};
 pub use params::{ParamValue, Params, ParamsError};
-// pub use pipeline::{Contract, ContractError};
+pub use pipeline::{Contract, ContractError};
 pub use refusal::Refusal;
 pub use scheme::Scheme;
 pub use token::{TokenKind, VersionToken};
