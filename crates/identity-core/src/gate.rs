@@ -8,7 +8,7 @@ mod batch;
 mod outcome;
 mod supervise;
 
-use std::{error::Error, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use futures_util::future::BoxFuture;
 use sha2::{Digest as _, Sha256};
@@ -23,11 +23,12 @@ use crate::{
     claim::{
         ClaimKey, Claimed, Claims, Lease, Likeness, Reason, Record, RecordedObject, RecordedPipeline, Status,
     },
-    event::{Item, Reading, StorageEvent},
+    event::{Item, Reading, StorageEvent, Unreadable},
     host::Clock,
-    identity::{Contract, Deriver, ObjectAddress, ObjectVersion, Refusal, VersionToken},
+    identity::{Contract, ObjectAddress, ObjectVersion, Refusal, VersionToken},
     job::{Job, JobContext, JobError, Output},
     object::{ObjectError, ObjectStore},
+    text::error_chain,
 };
 
 /// What a gate is made of.
@@ -58,7 +59,6 @@ pub struct Gate {
 #[derive(Debug)]
 struct Inner {
     parts: Parts,
-    deriver: Deriver,
     pipeline: RecordedPipeline,
     context: (Arc<str>, Arc<str>),
     stop: CancellationToken,
@@ -85,26 +85,21 @@ enum Prepared {
 
 impl Gate {
     /// A gate made of `parts`.
-    ///
-    /// # Errors
-    ///
-    /// A [`Refusal`] of the contract's parameters by its scheme.
-    pub fn new(parts: Parts) -> Result<Self, Refusal> {
+    pub fn new(parts: Parts) -> Self {
         let contract = &parts.contract;
-        let deriver = Deriver::new(contract)?;
         let pipeline = RecordedPipeline {
-            name: contract.name.clone(),
-            version: contract.version.clone(),
-            scheme: contract.scheme.as_str().to_owned(),
-            params_digest: deriver.params_digest().to_owned(),
-            contract_digest: contract.digest.clone(),
+            name: contract.name().to_owned(),
+            version: contract.version().to_owned(),
+            scheme: contract.scheme().as_str().to_owned(),
+            params_digest: contract.params().digest(),
+            contract_digest: contract.digest().to_owned(),
         };
-        let context = (contract.name.as_str().into(), contract.version.as_str().into());
-        Ok(Self { inner: Arc::new(Inner { parts, deriver, pipeline, context, stop: CancellationToken::new() }) })
+        let context = (contract.name().into(), contract.version().into());
+        Self { inner: Arc::new(Inner { parts, pipeline, context, stop: CancellationToken::new() }) }
     }
 
-    /// Stops every running job: each is ended as `failed`, so that the next delivery wins at once. Events that are
-    /// settled afterwards still are, but their jobs stop as soon as they start.
+    /// Stops every running job: each is ended as `failed`, so that the next delivery wins at once. Nothing is claimed
+    /// from then on.
     pub fn stop(&self) {
         self.inner.stop.cancel();
     }
@@ -124,23 +119,13 @@ impl Gate {
 
     fn log(&self, settled: &Settled, took: Duration) {
         let Settled { key, uri, outcome } = settled;
-        let attempt = match outcome {
-            Outcome::Done { attempt, .. } | Outcome::Failed { attempt, .. } | Outcome::LeaseLost { attempt } => *attempt,
-            _ => 0,
-        };
-        let error = match outcome {
-            Outcome::Failed { error, .. } | Outcome::Rejected { error, .. } | Outcome::Unavailable { error } => {
-                Some(error.as_str())
-            }
-            _ => None,
-        };
         tracing::info!(
             job_id = key.as_ref().map(ClaimKey::as_str),
             uri,
             outcome = outcome.as_str(),
-            attempt,
+            attempt = outcome.attempt(),
             millis = u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
-            error,
+            error = outcome.error(),
             "event"
         );
     }
@@ -150,45 +135,66 @@ impl Gate {
         let event = match &item.reading {
             Reading::Event(event) => event,
             Reading::Ignored(kind) => return ignored(None, NoJob::Kind(*kind)),
-            Reading::Unreadable(error) => {
-                let reason = if error.is_refusal() { Reason::Refused } else { Reason::Unreadable };
-                return self.reject(item, None, reason, error_chain(error)).await;
-            }
+            Reading::Unreadable(unreadable) => return self.unreadable(unreadable).await,
         };
         if !self.inner.parts.allow.allows(&event.address) {
             let error = format!("{} lies in a container that is not on the allow-list", event.address);
-            return self.reject(item, Some(event), Reason::NotAllowed, error).await;
+            return self.refuse(event, Reason::NotAllowed, error).await;
         }
-        if !self.contract().select.selects(&event.address.key.display()) {
+        if !self.contract().select().selects(&event.address.key.display()) {
             return ignored(Some(&event.address), NoJob::NotSelected);
         }
-        let token = match event.token(self.contract().scheme) {
-            Some(token) => token.clone(),
-            None => match self.head(&event.address).await {
+        let token = match event.token_for(self.contract().scheme()) {
+            Ok(Some(token)) => token,
+            Ok(None) => match self.head(&event.address).await {
                 Ok(Some(token)) => token,
                 Ok(None) => return ignored(Some(&event.address), NoJob::Gone),
                 Err(error) => return unavailable(&event.address, &error),
             },
+            Err(refusal) => return self.refuse(event, Reason::Refused, error_chain(&refusal)).await,
         };
         let object = ObjectVersion { address: event.address.clone(), token };
-        match self.inner.deriver.job_id(&object) {
-            Ok(id) => Prepared::Job(Box::new((ClaimKey::from_digest(id.digest()), object))),
-            Err(refusal) => self.reject(item, Some(event), Reason::Refused, error_chain(&refusal)).await,
+        match self.contract().deriver().job_id(&object) {
+            Ok(id) => Prepared::Job(Box::new((ClaimKey::from(id), object))),
+            Err(refusal) => self.refuse(event, Reason::Refused, error_chain(&refusal)).await,
         }
     }
 
-    /// Records an event that can never become a job, under the digest of its body.
-    async fn reject(&self, item: &Item, event: Option<&StorageEvent>, reason: Reason, error: String) -> Prepared {
-        let key = digest("firstclaim/unreadable/1\n", &[&item.body]);
-        let kept = item.body.len().min(Record::MAX_BODY_BYTES);
-        let record = Record {
-            body: Some(item.body[..kept].to_vec()),
-            object: event.map(|event| RecordedObject::of_event(&event.address, event.token.as_ref())),
-            ..self.rejection(reason, error.clone())
-        };
-        let uri = event.map(|event| event.address.to_string());
+    /// Records a delivery that could not be read, under the digest of its bytes, and keeps them.
+    async fn unreadable(&self, unreadable: &Unreadable) -> Prepared {
+        let Unreadable { error, bytes } = unreadable;
+        let reason = if error.refusal().is_some() { Reason::Refused } else { Reason::Unreadable };
+        let key = digest("firstclaim/unreadable/1\n", &[bytes]);
+        let kept = bytes.len().min(Record::MAX_BODY_BYTES);
+        let text = error_chain(error);
+        let record = Record { body: Some(bytes[..kept].to_vec()), ..self.rejection(reason, text.clone()) };
+        let outcome = self.record(&key, record, reason, text).await;
+        Prepared::Settled(Settled { key: Some(key), uri: None, outcome })
+    }
+
+    /// Records an event that was read and may not, or cannot, become a job, under the digest of what it says. The
+    /// record holds all of it, so there is no body to keep; and two deliveries of it are one record.
+    async fn refuse(&self, event: &StorageEvent, reason: Reason, error: String) -> Prepared {
+        let StorageEvent { address, token, etag, .. } = event;
+        let token_text = token.as_ref().map(ToString::to_string).unwrap_or_default();
+        let pipeline = &self.inner.pipeline;
+        let key = digest(
+            "firstclaim/refused/1\n",
+            &[
+                address.provider.as_str().as_bytes(),
+                address.account.as_deref().unwrap_or_default().as_bytes(),
+                address.container.as_bytes(),
+                address.key.exact_bytes(),
+                token_text.as_bytes(),
+                etag.as_deref().unwrap_or_default().as_bytes(),
+                pipeline.name.as_bytes(),
+                reason.as_str().as_bytes(),
+            ],
+        );
+        let object = Some(RecordedObject::new(address, token.as_ref()));
+        let record = Record { object, ..self.rejection(reason, error.clone()) };
         let outcome = self.record(&key, record, reason, error).await;
-        Prepared::Settled(Settled { key: Some(key), uri, outcome })
+        Prepared::Settled(Settled { key: Some(key), uri: Some(address.to_string()), outcome })
     }
 
     async fn record(&self, key: &ClaimKey, record: Record, reason: Reason, error: String) -> Outcome {
@@ -222,8 +228,13 @@ impl Gate {
     }
 
     async fn claim_and_run(&self, (key, object): (ClaimKey, ObjectVersion), followed: u32) -> Settled {
-        let recorded = RecordedObject::from(&object);
+        let recorded = RecordedObject::new(&object.address, Some(&object.token));
         let uri = Some(object.address.to_string());
+        if self.inner.stop.is_cancelled() {
+            // A claim now would be an attempt spent on nothing.
+            let error = "the worker is being stopped".to_owned();
+            return Settled { key: Some(key), uri, outcome: Outcome::Unavailable { error } };
+        }
         let outcome = match self.claims().claim(&key, &recorded, &self.inner.pipeline).await {
             Ok(Claimed::Won(lease)) => self.run(lease, object, followed).await,
             Ok(Claimed::Ended { record, likeness }) => self.ended(&key, &record, &likeness, &recorded),
@@ -289,9 +300,9 @@ impl Gate {
     /// Claims and runs the job of another version of an object. Boxed, for it may come here again.
     fn run_object(&self, object: ObjectVersion, followed: u32) -> BoxFuture<'_, (Option<ClaimKey>, Outcome)> {
         Box::pin(async move {
-            match self.inner.deriver.job_id(&object) {
+            match self.contract().deriver().job_id(&object) {
                 Ok(id) => {
-                    let key = ClaimKey::from_digest(id.digest());
+                    let key = ClaimKey::from(id);
                     let settled = self.claim_and_run((key, object), followed).await;
                     (settled.key, settled.outcome)
                 }
@@ -310,7 +321,7 @@ impl Gate {
     /// The version that the object store holds now, by the token that the scheme hashes.
     async fn head(&self, address: &ObjectAddress) -> Result<Option<VersionToken>, ObjectError> {
         let head = self.inner.parts.objects.head(address).await?;
-        Ok(head.and_then(|head| self.contract().scheme.token(Some(&head.token), head.etag.as_ref()).cloned()))
+        Ok(head.and_then(|head| self.contract().scheme().token(Some(&head.token), head.etag.as_ref()).cloned()))
     }
 
     fn contract(&self) -> &Contract {
@@ -350,16 +361,4 @@ fn digest(domain: &str, parts: &[&[u8]]) -> ClaimKey {
         hasher.update(part);
     }
     ClaimKey::from_digest(hasher.finalize().into())
-}
-
-/// An error and its causes in one line, for records and logs, which keep no sources.
-fn error_chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    text
 }

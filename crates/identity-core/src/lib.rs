@@ -7,6 +7,7 @@
 
 pub mod event;
 pub mod identity;
+pub mod text;
 
 #[cfg(feature = "gate")]
 pub mod claim;

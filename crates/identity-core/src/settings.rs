@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use crate::{claim::Terms, gate::AllowList, identity::nearest};
+use crate::{claim::Terms, gate::AllowList, text::nearest};
 
 /// The prefix of this project's own variables. An unknown variable with it is an error, for a misspelt setting would
 /// otherwise be a silent default.
@@ -81,12 +81,12 @@ pub struct Settings {
 #[non_exhaustive]
 pub enum SettingsError {
     /// A variable with this project's prefix that it does not know.
-    #[error("the environment variable {name} is not known; did you mean {nearest}?")]
+    #[error("the environment variable {name} is not known{}", .nearest.map(|name| format!("; did you mean {name}?")).unwrap_or_default())]
     Unknown {
         /// Its name.
         name: String,
         /// The known name nearest to it.
-        nearest: &'static str,
+        nearest: Option<&'static str>,
     },
     /// A value that cannot be used.
     #[error("the environment variable {name} should be {expected}, got {got:?}")]
@@ -149,7 +149,7 @@ impl Settings {
             _ if name.starts_with(PREFIX) && !name.starts_with(JOB_PREFIX) => {
                 let known = VARIABLES.map(|variable| variable.name);
                 if !known.contains(&name) {
-                    return Err(SettingsError::Unknown { name: name.to_owned(), nearest: nearest(name, &known) });
+                    return Err(SettingsError::Unknown { name: name.to_owned(), nearest: nearest(name, known) });
                 }
             }
             _ => {}
@@ -207,7 +207,7 @@ mod tests {
     #[test]
     fn a_misspelt_variable_is_an_error_that_names_the_nearest() {
         let error = read(&[("FIRSTCLAIM_LEASE_SECOND", "7")]).unwrap_err();
-        assert_eq!(error, SettingsError::Unknown { name: "FIRSTCLAIM_LEASE_SECOND".into(), nearest: LEASE });
+        assert_eq!(error, SettingsError::Unknown { name: "FIRSTCLAIM_LEASE_SECOND".into(), nearest: Some(LEASE) });
         assert!(read(&[("FIRSTCLAIM_JOB_ID", "x"), ("FIRSTCLAIM_PIPELINE", "p"), ("PATH", "/bin")]).is_ok());
     }
 

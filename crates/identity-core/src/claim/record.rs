@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::identity::{ObjectVersion, Provider, TokenKind};
+use crate::identity::{JobId, ObjectAddress, Provider, TokenKind, VersionToken};
 
 /// The key of a claim: 64 lower-case hex characters, a job ID or another SHA-256 of this crate's.
 ///
@@ -30,6 +30,12 @@ impl ClaimKey {
     /// The 64 characters.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+impl From<JobId> for ClaimKey {
+    fn from(id: JobId) -> Self {
+        Self::from_digest(id.into())
     }
 }
 
@@ -182,16 +188,17 @@ pub struct RecordedObject {
     pub token: Option<(TokenKind, String)>,
 }
 
-impl From<&ObjectVersion> for RecordedObject {
-    fn from(object: &ObjectVersion) -> Self {
-        let (address, key, raw) = (&object.address, object.address.key.display(), object.address.key.raw());
+impl RecordedObject {
+    /// The record of an object, at a version if one is known.
+    pub fn new(address: &ObjectAddress, token: Option<&VersionToken>) -> Self {
+        let (key, raw) = (address.key.display(), address.key.raw());
         Self {
             provider: address.provider,
             account: address.account.clone(),
             container: address.container.clone(),
             raw_key: (raw != key).then(|| raw.into_owned()),
             key: key.into_owned(),
-            token: Some((object.token.kind(), object.token.value().to_owned())),
+            token: token.map(|token| (token.kind(), token.value().to_owned())),
         }
     }
 }

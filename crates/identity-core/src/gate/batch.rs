@@ -1,20 +1,20 @@
 //! Whole deliveries: every event settled, bounded and side by side, and one answer for each delivery item.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 use futures_util::{StreamExt as _, stream};
 
 use super::{Disposition, Gate, Prepared, Settled};
 use crate::{
     claim::{ClaimKey, UnixMillis},
-    event::{Item, Source},
+    event::{Item, Origin},
 };
 
 /// The answer to one delivery item, which may have held several events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ItemAnswer {
     /// The delivery item.
-    pub source: Source,
+    pub origin: Arc<Origin>,
     /// What to tell its source: retry if any of its events needs it.
     pub disposition: Disposition,
     /// What became of its events, in order.
@@ -61,13 +61,13 @@ impl Gate {
             let Some(settled) = settled else { continue };
             self.log(&settled, self.clock().monotonic().saturating_sub(started));
             let disposition = settled.outcome.disposition();
-            match answers.last_mut().filter(|answer| answer.source.index == item.source.index) {
+            match answers.last_mut().filter(|answer| Arc::ptr_eq(&answer.origin, &item.origin)) {
                 Some(answer) => {
                     answer.disposition = both(answer.disposition, disposition);
                     answer.settled.push(settled);
                 }
                 None => {
-                    answers.push(ItemAnswer { source: item.source.clone(), disposition, settled: vec![settled] });
+                    answers.push(ItemAnswer { origin: item.origin.clone(), disposition, settled: vec![settled] });
                 }
             }
         }

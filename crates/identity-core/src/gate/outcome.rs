@@ -95,6 +95,22 @@ impl Outcome {
         }
     }
 
+    /// Which attempt ran here, if one did.
+    pub fn attempt(&self) -> Option<u32> {
+        match self {
+            Self::Done { attempt, .. } | Self::Failed { attempt, .. } | Self::LeaseLost { attempt } => Some(*attempt),
+            _ => None,
+        }
+    }
+
+    /// What went wrong, for people, if something did.
+    pub fn error(&self) -> Option<&str> {
+        match self {
+            Self::Failed { error, .. } | Self::Rejected { error, .. } | Self::Unavailable { error } => Some(error),
+            _ => None,
+        }
+    }
+
     /// One word for logs and counts, e.g. `duplicate`.
     pub fn as_str(&self) -> &'static str {
         match self {

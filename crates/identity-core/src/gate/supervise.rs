@@ -6,11 +6,12 @@ use futures_util::FutureExt as _;
 use tokio::pin;
 use tokio_util::sync::CancellationToken;
 
-use super::{Gate, Outcome, error_chain};
+use super::{Gate, Outcome};
 use crate::{
     claim::{ClaimError, End, Kept, Lease, Reason, Record},
     identity::ObjectVersion,
     job::{JobError, Output},
+    text::error_chain,
 };
 
 /// How often a lease is renewed in its time.

@@ -61,7 +61,10 @@ mod tests {
 
     #[test]
     fn a_form_has_spaces_for_plus_signs_and_an_escaped_plus_stays_one() {
-        assert_eq!(form_decode("p/VJ9B+-+Copy+%282%29%2Bx.tif"), b"p/VJ9B - Copy (2)+x.tif");
+        assert_eq!(
+            form_decode("p/VJ9B+-+Copy+%282%29%2Bx.tif"),
+            b"p/VJ9B - Copy (2)+x.tif"
+        );
         assert_eq!(form_decode("Stra%C3%9fen"), "Straßen".as_bytes());
         assert_eq!(percent_decode("a+b%20c"), b"a+b c");
     }
