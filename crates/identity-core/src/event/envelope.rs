@@ -1,0 +1,380 @@
+//! Unwrapping: bytes → the innermost envelope, whatever carried it. What stands in that one is its own module's to read.
+
+use std::{cell::LazyCell, sync::Arc};
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{
+    Delivery, Ignored, Item, MAX_DEPTH, MAX_ITEMS, Origin, ReadError, Reading, Unreadable,
+    error::excerpt,
+    json::{self, Json, List, Raw},
+    s3,
+};
+
+/// An object that stands alone: the fields that tell its kind, and those that its kind needs.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+pub(super) struct Envelope<'a> {
+    #[serde(borrow, rename = "Records")]
+    records: List<Record<'a>>,
+    #[serde(borrow, rename = "Messages")]
+    messages: List<Record<'a>>,
+
+    #[serde(borrow, rename = "Type")]
+    sns_type: Raw<'a>,
+    #[serde(borrow, rename = "TopicArn")]
+    topic_arn: Raw<'a>,
+    #[serde(borrow, rename = "Message")]
+    message: Raw<'a>,
+
+    #[serde(borrow, rename = "detail-type")]
+    pub(super) detail_type: Raw<'a>,
+    #[serde(borrow)]
+    pub(super) source: Raw<'a>,
+    #[serde(borrow)]
+    pub(super) time: Raw<'a>,
+    #[serde(borrow)]
+    pub(super) detail: Json<s3::Detail<'a>>,
+}
+
+/// An element of a list, likewise.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+pub(super) struct Record<'a> {
+    #[serde(borrow, rename = "messageId", alias = "MessageId")]
+    message_id: Raw<'a>,
+    #[serde(borrow, rename = "receiptHandle", alias = "ReceiptHandle")]
+    receipt_handle: Raw<'a>,
+    #[serde(borrow, alias = "Body")]
+    body: Raw<'a>,
+    #[serde(borrow, alias = "Attributes")]
+    attributes: Raw<'a>,
+
+    #[serde(borrow, rename = "Sns")]
+    sns: Json<Sns<'a>>,
+
+    #[serde(borrow, rename = "Event")]
+    event: Raw<'a>,
+
+    #[serde(borrow, rename = "eventVersion")]
+    pub(super) event_version: Raw<'a>,
+    #[serde(borrow, rename = "eventName")]
+    pub(super) event_name: Raw<'a>,
+    #[serde(borrow, rename = "eventTime")]
+    pub(super) event_time: Raw<'a>,
+    #[serde(borrow, rename = "responseElements")]
+    pub(super) response_elements: Raw<'a>,
+    #[serde(borrow)]
+    pub(super) s3: Json<s3::Entity<'a>>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct SqsAttributes<'a> {
+    #[serde(borrow, rename = "MessageGroupId")]
+    message_group_id: Raw<'a>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Sns<'a> {
+    #[serde(borrow, rename = "Type")]
+    sns_type: Raw<'a>,
+    #[serde(borrow, rename = "Message")]
+    message: Raw<'a>,
+}
+
+pub(super) fn read(delivery: &Delivery<'_>) -> Vec<Item> {
+    let mut reader = Reader { items: Vec::new() };
+    match std::str::from_utf8(delivery.body) {
+        Ok(text) => reader.text(text, &Place::default()),
+        Err(source) => {
+            let error = ReadError::NotUtf8 { source };
+            reader.unreadable(error, delivery.body, &Place::default());
+        }
+    }
+    reader.items
+}
+
+/// Where the reader is.
+#[derive(Default)]
+struct Place {
+    /// The element of the outermost list that is being read, once one has been entered.
+    origin: Option<Arc<Origin>>,
+    /// How many texts lie around this one.
+    depth: usize,
+}
+
+impl Place {
+    /// In the text that a message of this place carries.
+    fn inside(&self) -> Self {
+        Self {
+            origin: self.origin.clone(),
+            depth: self.depth + 1,
+        }
+    }
+}
+
+struct Reader {
+    items: Vec<Item>,
+}
+
+impl Reader {
+    fn push(&mut self, reading: Reading, place: &Place) {
+        self.items.push(Item {
+            origin: place.origin.clone().unwrap_or_default(),
+            reading,
+        });
+    }
+
+    fn unreadable(&mut self, error: ReadError, bytes: impl AsRef<[u8]>, place: &Place) {
+        let bytes = bytes.as_ref().to_vec();
+        self.push(Reading::Unreadable(Unreadable { error, bytes }), place);
+    }
+
+    fn push_result<'t>(
+        &mut self,
+        result: Result<Reading, ReadError>,
+        text: &dyn Fn() -> &'t str,
+        place: &Place,
+    ) {
+        match result {
+            Ok(reading) => self.push(reading, place),
+            Err(error) => self.unreadable(error, text(), place),
+        }
+    }
+
+    /// A whole JSON text: the payload, or what a message carries.
+    fn text(&mut self, text: &str, place: &Place) {
+        if place.depth > MAX_DEPTH {
+            let limit = MAX_DEPTH;
+            return self.unreadable(ReadError::TooDeep { limit }, text, place);
+        }
+        match text.trim_start().bytes().next() {
+            None => self.unreadable(ReadError::Empty, text, place),
+            Some(b'{') => match serde_json::from_str(text) {
+                Ok(envelope) => self.envelope(&envelope, text, place),
+                Err(error) => self.salvage(error, text, place),
+            },
+            Some(b'[') => match serde_json::from_str(text) {
+                Ok(list) => self.list(&list, "the event", text, place),
+                Err(error) => self.salvage(error, text, place),
+            },
+            Some(_) => match serde_json::from_str::<&RawValue>(text) {
+                Ok(_) => self.unknown(text, place),
+                Err(source) => self.unreadable(ReadError::NotJson { source }, text, place),
+            },
+        }
+    }
+
+    fn envelope(&mut self, envelope: &Envelope<'_>, text: &str, place: &Place) {
+        match (&envelope.records, &envelope.messages) {
+            (List::Absent, List::Absent) => {}
+            (records, List::Absent) => return self.list(records, "Records", text, place),
+            (List::Absent, messages) => return self.list(messages, "Messages", text, place),
+            (_, _) => return self.unknown(text, place),
+        }
+        if envelope.sns_type.is_some()
+            && (envelope.topic_arn.is_some() || envelope.message.is_some())
+        {
+            return self.sns(envelope.sns_type, envelope.message, &|| text, place);
+        }
+        if envelope.detail_type.is_some() {
+            return self.push_result(s3::event_bridge(envelope), &|| text, place);
+        }
+        // A test event, or a record that was taken out of its list. A pass of its own, because it is rare.
+        match serde_json::from_str(text) {
+            Ok(record) => self.record(&record, 0, &|| text, place),
+            Err(source) => self.unreadable(ReadError::NotJson { source }, text, place),
+        }
+    }
+
+    fn list(&mut self, list: &List<Record<'_>>, field: &'static str, text: &str, place: &Place) {
+        let error = match list {
+            List::Elements(elements) if elements.is_empty() => ReadError::EmptyBatch { field },
+            List::Elements(elements) => {
+                let got = self.items.len() + elements.len();
+                if got <= MAX_ITEMS {
+                    return self.elements(elements, text, place);
+                }
+                too_many(field, got)
+            }
+            List::TooMany(got) => too_many(field, *got),
+            List::Other(got) => ReadError::WrongType {
+                field,
+                expected: "an array",
+                got,
+            },
+            List::Absent => ReadError::MissingField { field },
+        };
+        self.unreadable(error, text, place);
+    }
+
+    fn elements(&mut self, elements: &[Json<Record<'_>>], text: &str, place: &Place) {
+        // The text of a single element is wanted only when it cannot be read, so it is looked up only then.
+        let texts = LazyCell::new(|| element_texts(text).unwrap_or_default());
+        for (index, element) in elements.iter().enumerate() {
+            let element_text = || texts.get(index).map_or(text, |raw| raw.get());
+            self.element(element, index, &element_text, place);
+        }
+    }
+
+    /// A list one of whose elements kept the whole from being read: each element is read on its own.
+    fn salvage(&mut self, error: serde_json::Error, text: &str, place: &Place) {
+        let texts = element_texts(text).unwrap_or_default();
+        let got = self.items.len() + texts.len();
+        if texts.is_empty() {
+            return self.unreadable(ReadError::NotJson { source: error }, text, place);
+        }
+        if got > MAX_ITEMS {
+            return self.unreadable(too_many("the event", got), text, place);
+        }
+        for (index, raw) in texts.iter().enumerate() {
+            match serde_json::from_str(raw.get()) {
+                Ok(element) => self.element(&element, index, &|| raw.get(), place),
+                Err(source) => {
+                    let place = place_of(&Record::default(), index, place);
+                    self.unreadable(ReadError::NotJson { source }, raw.get(), &place);
+                }
+            }
+        }
+    }
+
+    fn element<'t>(
+        &mut self,
+        element: &Json<Record<'_>>,
+        index: usize,
+        text: &dyn Fn() -> &'t str,
+        place: &Place,
+    ) {
+        match element.as_object() {
+            Some(record) => self.record(record, index, text, place),
+            None => self.unknown(text(), &place_of(&Record::default(), index, place)),
+        }
+    }
+
+    /// One element of a list, or the same standing alone.
+    fn record<'t>(
+        &mut self,
+        record: &Record<'_>,
+        index: usize,
+        text: &dyn Fn() -> &'t str,
+        place: &Place,
+    ) {
+        let place = &place_of(record, index, place);
+        if record.message_id.is_some() || record.body.is_some() {
+            self.carried("body", record.body, text, place);
+        } else if record.sns.is_present() {
+            match record.sns.object("Sns") {
+                Ok(sns) => self.sns(sns.sns_type, sns.message, text, place),
+                Err(error) => self.unreadable(error, text(), place),
+            }
+        } else if is_test_event(record) {
+            self.push(Reading::Ignored(Ignored::TestEvent), place);
+        } else if record.s3.is_present()
+            || record.event_name.is_some()
+            || record.event_version.is_some()
+        {
+            self.push_result(s3::record(record), text, place);
+        } else {
+            self.unknown(text(), place);
+        }
+    }
+
+    fn sns<'t>(
+        &mut self,
+        sns_type: Raw<'_>,
+        message: Raw<'_>,
+        text: &dyn Fn() -> &'t str,
+        place: &Place,
+    ) {
+        let error = match json::text(sns_type, "Type") {
+            Ok(Some(got)) if got != "Notification" => {
+                ReadError::NotANotification { got: excerpt(&got) }
+            }
+            Ok(_) => return self.carried("Message", message, text, place),
+            Err(error) => error,
+        };
+        self.unreadable(error, text(), place);
+    }
+
+    /// The text that a message carries in one of its fields; `text` is the message itself.
+    fn carried<'t>(
+        &mut self,
+        field: &'static str,
+        carried: Raw<'_>,
+        text: &dyn Fn() -> &'t str,
+        place: &Place,
+    ) {
+        match json::text(carried, field) {
+            Ok(Some(carried)) => self.text(&carried, &place.inside()),
+            Ok(None) => self.unreadable(ReadError::MissingField { field }, text(), place),
+            Err(error) => self.unreadable(error, text(), place),
+        }
+    }
+
+    fn unknown(&mut self, text: &str, place: &Place) {
+        let got = json::describe(text);
+        self.unreadable(ReadError::UnknownEnvelope { got }, text, place);
+    }
+}
+
+/// The element itself is the origin, unless it lies in an element that was entered before: only the outermost list is
+/// answered.
+fn place_of(record: &Record<'_>, index: usize, around: &Place) -> Place {
+    let origin = around.origin.clone().unwrap_or_else(|| {
+        let attributes: Option<SqsAttributes<'_>> = json::unneeded(record.attributes);
+        Arc::new(Origin {
+            index,
+            message_id: json::shown(record.message_id),
+            receipt_handle: json::shown(record.receipt_handle),
+            message_group_id: attributes
+                .and_then(|attributes| json::shown(attributes.message_group_id)),
+        })
+    });
+    Place {
+        origin: Some(origin),
+        depth: around.depth,
+    }
+}
+
+/// S3 sends it when a notification is configured, to queues and topics: it has no `Records`, and no object.
+fn is_test_event(record: &Record<'_>) -> bool {
+    matches!(json::text(record.event, "Event"), Ok(Some(event)) if event == "s3:TestEvent")
+}
+
+const fn too_many(field: &'static str, got: usize) -> ReadError {
+    ReadError::TooManyItems {
+        field,
+        got,
+        limit: MAX_ITEMS,
+    }
+}
+
+/// The text of each element of the list that `text` holds; `None` if it holds none, or more than one.
+fn element_texts(text: &str) -> Option<Vec<&RawValue>> {
+    #[derive(Deserialize)]
+    struct Lists<'a> {
+        #[serde(borrow, rename = "Records")]
+        records: Raw<'a>,
+        #[serde(borrow, rename = "Messages")]
+        messages: Raw<'a>,
+    }
+    let list = match json::kind(text) {
+        json::ARRAY => text,
+        json::OBJECT => match serde_json::from_str(text).ok()? {
+            Lists {
+                records: Some(list),
+                messages: None,
+            }
+            | Lists {
+                records: None,
+                messages: Some(list),
+            } if json::kind(list.get()) == json::ARRAY => list.get(),
+            _ => return None,
+        },
+        _ => return None,
+    };
+    serde_json::from_str(list).ok()
+}

@@ -1,0 +1,286 @@
+//! The two innermost envelopes of S3, a notification record and an EventBridge event, and what their fields mean.
+//!
+//! Sources: Amazon S3 User Guide, "Event message structure", "Supported event types" and "EventBridge event message
+//! structure"; MinIO documentation, "Bucket Notifications"; Ceph documentation, "S3 Bucket Notifications
+//! Compatibility".
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+
+use super::{
+    EventDetails, Ignored, ReadError, Reading, StorageEvent,
+    envelope::{Envelope, Record},
+    error::excerpt,
+    json::{self, Json, Raw},
+};
+use crate::identity::{
+    ObjectAddress, ObjectKey, Provider, TokenKind, VersionToken, decode::form_decode,
+};
+
+/// `s3` of a record.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+pub(super) struct Entity<'a> {
+    #[serde(borrow)]
+    bucket: Json<Bucket<'a>>,
+    #[serde(borrow)]
+    object: Json<Object<'a>>,
+}
+
+/// `responseElements` of a record.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct ResponseElements<'a> {
+    #[serde(borrow, rename = "x-amz-request-id")]
+    request_id: Raw<'a>,
+}
+
+/// `detail` of an EventBridge event.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+pub(super) struct Detail<'a> {
+    #[serde(borrow, rename = "event-version")]
+    event_version: Raw<'a>,
+    #[serde(borrow, rename = "request-id")]
+    request_id: Raw<'a>,
+    #[serde(borrow)]
+    bucket: Json<Bucket<'a>>,
+    #[serde(borrow)]
+    object: Json<Object<'a>>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Bucket<'a> {
+    #[serde(borrow)]
+    name: Raw<'a>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Object<'a> {
+    #[serde(borrow)]
+    key: Raw<'a>,
+    #[serde(borrow)]
+    size: Raw<'a>,
+    /// S3's spelling in records.
+    #[serde(borrow, rename = "eTag")]
+    etag: Raw<'a>,
+    /// S3's spelling in EventBridge. Stores that imitate S3 use either spelling in either place.
+    #[serde(borrow, rename = "etag")]
+    lower_case_etag: Raw<'a>,
+    #[serde(borrow, rename = "versionId")]
+    version_id: Raw<'a>,
+    #[serde(borrow, rename = "version-id")]
+    hyphenated_version_id: Raw<'a>,
+    #[serde(borrow)]
+    sequencer: Raw<'a>,
+}
+
+/// How an envelope writes keys.
+#[derive(Clone, Copy)]
+enum KeyEncoding {
+    Form,
+    Verbatim,
+}
+
+/// What tells the two envelopes apart: the encoding of keys, and the paths of fields in messages.
+struct Layout {
+    keys: KeyEncoding,
+    bucket: &'static str,
+    bucket_name: &'static str,
+    object: &'static str,
+    key: &'static str,
+    etag: &'static str,
+    version_id: &'static str,
+}
+
+const RECORD: Layout = Layout {
+    keys: KeyEncoding::Form,
+    bucket: "s3.bucket",
+    bucket_name: "s3.bucket.name",
+    object: "s3.object",
+    key: "s3.object.key",
+    etag: "s3.object.eTag",
+    version_id: "s3.object.versionId",
+};
+
+const EVENT_BRIDGE: Layout = Layout {
+    keys: KeyEncoding::Verbatim,
+    bucket: "detail.bucket",
+    bucket_name: "detail.bucket.name",
+    object: "detail.object",
+    key: "detail.object.key",
+    etag: "detail.object.etag",
+    version_id: "detail.object.version-id",
+};
+
+/// Reads a notification record.
+pub(super) fn record(record: &Record<'_>) -> Result<Reading, ReadError> {
+    json::check_major(record.event_version, "2", "eventVersion", "2.x")?;
+    let name = json::required(record.event_name, "eventName")?;
+    match change_of_record(&name) {
+        None => Err(ReadError::UnknownEventName {
+            field: "eventName",
+            got: excerpt(&name),
+        }),
+        Some(Change::None(reason)) => Ok(Reading::Ignored(reason)),
+        Some(Change::NewObject) => {
+            let entity = record.s3.object("s3")?;
+            let elements: Option<ResponseElements<'_>> = json::unneeded(record.response_elements);
+            let details = EventDetails {
+                event_name: Some(name.into_owned()),
+                event_time: json::shown(record.event_time),
+                request_id: elements.and_then(|elements| json::shown(elements.request_id)),
+                ..EventDetails::default()
+            };
+            let object = entity.object.object(RECORD.object)?;
+            event(&RECORD, &entity.bucket, object, object.version_id, details)
+        }
+    }
+}
+
+/// Reads an EventBridge event.
+pub(super) fn event_bridge(envelope: &Envelope<'_>) -> Result<Reading, ReadError> {
+    let source = json::required(envelope.source, "source")?;
+    if source != "aws.s3" {
+        let got = excerpt(&source);
+        return Err(ReadError::UnknownSource { got });
+    }
+    let detail = envelope.detail.object("detail")?;
+    json::check_major(detail.event_version, "1", "detail.event-version", "1.x")?;
+    let name = json::required(envelope.detail_type, "detail-type")?;
+    match change_of_detail_type(&name) {
+        None => Err(ReadError::UnknownEventName {
+            field: "detail-type",
+            got: excerpt(&name),
+        }),
+        Some(Change::None(reason)) => Ok(Reading::Ignored(reason)),
+        Some(Change::NewObject) => {
+            let details = EventDetails {
+                event_name: Some(name.into_owned()),
+                event_time: json::shown(envelope.time),
+                request_id: json::shown(detail.request_id),
+                ..EventDetails::default()
+            };
+            let object = detail.object.object(EVENT_BRIDGE.object)?;
+            let version_id = object.hyphenated_version_id;
+            event(&EVENT_BRIDGE, &detail.bucket, object, version_id, details)
+        }
+    }
+}
+
+fn event(
+    layout: &Layout,
+    bucket: &Json<Bucket<'_>>,
+    object: &Object<'_>,
+    version_id: Raw<'_>,
+    details: EventDetails,
+) -> Result<Reading, ReadError> {
+    let bucket = bucket.object(layout.bucket)?;
+    let container = json::required(bucket.name, layout.bucket_name)?.into_owned();
+    let key = json::required(object.key, layout.key)?;
+    let key = match layout.keys {
+        KeyEncoding::Form => {
+            let exact = form_decode(&key);
+            ObjectKey::decoded(key, exact)
+        }
+        KeyEncoding::Verbatim => ObjectKey::verbatim(key),
+    };
+
+    let etag = match usable(object.etag, layout.etag)? {
+        Some(etag) => Some(etag),
+        None => usable(object.lower_case_etag, layout.etag)?,
+    };
+    let version_id = usable(version_id, layout.version_id)?.filter(|version| version != "null");
+    let token = match (version_id, &etag) {
+        (Some(version), _) => Some(VersionToken::new(TokenKind::VersionId, version)?),
+        (None, Some(etag)) => Some(VersionToken::new(TokenKind::ETag, &**etag)?),
+        (None, None) => None,
+    };
+
+    Ok(Reading::Event(Box::new(StorageEvent {
+        address: ObjectAddress {
+            provider: Provider::S3,
+            account: None,
+            container,
+            key,
+        },
+        token,
+        etag: etag.map(Cow::into_owned),
+        details: EventDetails {
+            sequencer: json::shown(object.sequencer),
+            size: json::integer(object.size),
+            ..details
+        },
+    })))
+}
+
+/// The text of a token's field; `None` if it says nothing.
+fn usable<'a>(raw: Raw<'a>, field: &'static str) -> Result<Option<Cow<'a, str>>, ReadError> {
+    Ok(json::text(raw, field)?.filter(|text| !text.is_empty()))
+}
+
+/// What an event's name says of the object's bytes.
+enum Change {
+    /// They are new.
+    NewObject,
+    /// They are not.
+    None(Ignored),
+}
+
+/// By the name of a record, with or without the `s3:` that stands before it in configurations and at some stores;
+/// `None` if nobody documents it.
+fn change_of_record(name: &str) -> Option<Change> {
+    let name = name.strip_prefix("s3:").unwrap_or(name);
+    let (family, kind) = name.split_once(':').unwrap_or((name, ""));
+    Some(match (family, kind) {
+        // MinIO files what happens to an object's tags, retention and legal hold under its creation.
+        ("ObjectCreated", "PutTagging" | "DeleteTagging" | "PutRetention" | "PutLegalHold") => {
+            Change::None(Ignored::Metadata)
+        }
+        ("ObjectCreated", kind) if !kind.is_empty() => Change::NewObject,
+        ("ObjectRemoved" | "LifecycleExpiration", _) => Change::None(Ignored::Removed),
+        // Ceph: `ObjectLifecycle:Expiration:Current` and its like.
+        ("ObjectLifecycle", kind) if kind.starts_with("Expiration") => {
+            Change::None(Ignored::Removed)
+        }
+        ("ObjectLifecycle", kind) if kind.starts_with("Transition") => {
+            Change::None(Ignored::Metadata)
+        }
+        // `Replication:Create` is Ceph's for an object that arrived from another zone: a new one, and so not here.
+        ("Replication", kind) if kind.starts_with("Operation") => Change::None(Ignored::Metadata),
+        (
+            "ObjectTagging"
+            | "ObjectAcl"
+            | "ObjectAnnotation"
+            | "ObjectRestore"
+            | "ObjectRetention"
+            | "ObjectAccessed"
+            | "LifecycleTransition"
+            | "IntelligentTiering"
+            | "ReducedRedundancyLostObject",
+            _,
+        ) => Change::None(Ignored::Metadata),
+        ("TestEvent", "") => Change::None(Ignored::TestEvent),
+        _ => return None,
+    })
+}
+
+/// By EventBridge's `detail-type`.
+fn change_of_detail_type(name: &str) -> Option<Change> {
+    Some(match name {
+        "Object Created" => Change::NewObject,
+        "Object Deleted" => Change::None(Ignored::Removed),
+        "Object Restore Initiated"
+        | "Object Restore Completed"
+        | "Object Restore Expired"
+        | "Object Storage Class Changed"
+        | "Object Access Tier Changed"
+        | "Object ACL Updated"
+        | "Object Tags Added"
+        | "Object Tags Deleted" => Change::None(Ignored::Metadata),
+        _ => return None,
+    })
+}
