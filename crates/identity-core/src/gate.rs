@@ -7,6 +7,8 @@ mod allow;
 mod batch;
 mod outcome;
 mod supervise;
+#[cfg(test)]
+mod tests;
 
 use std::{sync::Arc, time::Duration};
 
@@ -21,11 +23,12 @@ pub use self::{
 };
 use crate::{
     claim::{
-        ClaimKey, Claimed, Claims, Lease, Likeness, Reason, Record, RecordedObject, RecordedPipeline, Status,
+        ClaimKey, Claimed, Claims, Lease, Likeness, Reason, Record, RecordedObject,
+        RecordedPipeline, Status,
     },
     event::{Item, Reading, StorageEvent, Unreadable},
     host::Clock,
-    identity::{Contract, ObjectAddress, ObjectVersion, Refusal, VersionToken},
+    identity::{Contract, ObjectAddress, ObjectVersion, VersionToken},
     job::{Job, JobContext, JobError, Output},
     object::{ObjectError, ObjectStore},
     text::error_chain,
@@ -95,7 +98,14 @@ impl Gate {
             contract_digest: contract.digest().to_owned(),
         };
         let context = (contract.name().into(), contract.version().into());
-        Self { inner: Arc::new(Inner { parts, pipeline, context, stop: CancellationToken::new() }) }
+        Self {
+            inner: Arc::new(Inner {
+                parts,
+                pipeline,
+                context,
+                stop: CancellationToken::new(),
+            }),
+        }
     }
 
     /// Stops every running job: each is ended as `failed`, so that the next delivery wins at once. Nothing is claimed
@@ -138,10 +148,17 @@ impl Gate {
             Reading::Unreadable(unreadable) => return self.unreadable(unreadable).await,
         };
         if !self.inner.parts.allow.allows(&event.address) {
-            let error = format!("{} lies in a container that is not on the allow-list", event.address);
+            let error = format!(
+                "{} lies in a container that is not on the allow-list",
+                event.address
+            );
             return self.refuse(event, Reason::NotAllowed, error).await;
         }
-        if !self.contract().select().selects(&event.address.key.display()) {
+        if !self
+            .contract()
+            .select()
+            .selects(&event.address.key.display())
+        {
             return ignored(Some(&event.address), NoJob::NotSelected);
         }
         let token = match event.token_for(self.contract().scheme()) {
@@ -151,31 +168,57 @@ impl Gate {
                 Ok(None) => return ignored(Some(&event.address), NoJob::Gone),
                 Err(error) => return unavailable(&event.address, &error),
             },
-            Err(refusal) => return self.refuse(event, Reason::Refused, error_chain(&refusal)).await,
+            Err(refusal) => {
+                return self
+                    .refuse(event, Reason::Refused, error_chain(&refusal))
+                    .await;
+            }
         };
-        let object = ObjectVersion { address: event.address.clone(), token };
+        let object = ObjectVersion {
+            address: event.address.clone(),
+            token,
+        };
         match self.contract().deriver().job_id(&object) {
             Ok(id) => Prepared::Job(Box::new((ClaimKey::from(id), object))),
-            Err(refusal) => self.refuse(event, Reason::Refused, error_chain(&refusal)).await,
+            Err(refusal) => {
+                self.refuse(event, Reason::Refused, error_chain(&refusal))
+                    .await
+            }
         }
     }
 
     /// Records a delivery that could not be read, under the digest of its bytes, and keeps them.
     async fn unreadable(&self, unreadable: &Unreadable) -> Prepared {
         let Unreadable { error, bytes } = unreadable;
-        let reason = if error.refusal().is_some() { Reason::Refused } else { Reason::Unreadable };
+        let reason = if error.refusal().is_some() {
+            Reason::Refused
+        } else {
+            Reason::Unreadable
+        };
         let key = digest("firstclaim/unreadable/1\n", &[bytes]);
         let kept = bytes.len().min(Record::MAX_BODY_BYTES);
         let text = error_chain(error);
-        let record = Record { body: Some(bytes[..kept].to_vec()), ..self.rejection(reason, text.clone()) };
+        let record = Record {
+            body: Some(bytes[..kept].to_vec()),
+            ..self.rejection(reason, text.clone())
+        };
         let outcome = self.record(&key, record, reason, text).await;
-        Prepared::Settled(Settled { key: Some(key), uri: None, outcome })
+        Prepared::Settled(Settled {
+            key: Some(key),
+            uri: None,
+            outcome,
+        })
     }
 
     /// Records an event that was read and may not, or cannot, become a job, under the digest of what it says. The
     /// record holds all of it, so there is no body to keep; and two deliveries of it are one record.
     async fn refuse(&self, event: &StorageEvent, reason: Reason, error: String) -> Prepared {
-        let StorageEvent { address, token, etag, .. } = event;
+        let StorageEvent {
+            address,
+            token,
+            etag,
+            ..
+        } = event;
         let token_text = token.as_ref().map(ToString::to_string).unwrap_or_default();
         let pipeline = &self.inner.pipeline;
         let key = digest(
@@ -192,15 +235,30 @@ impl Gate {
             ],
         );
         let object = Some(RecordedObject::new(address, token.as_ref()));
-        let record = Record { object, ..self.rejection(reason, error.clone()) };
+        let record = Record {
+            object,
+            ..self.rejection(reason, error.clone())
+        };
         let outcome = self.record(&key, record, reason, error).await;
-        Prepared::Settled(Settled { key: Some(key), uri: Some(address.to_string()), outcome })
+        Prepared::Settled(Settled {
+            key: Some(key),
+            uri: Some(address.to_string()),
+            outcome,
+        })
     }
 
-    async fn record(&self, key: &ClaimKey, record: Record, reason: Reason, error: String) -> Outcome {
+    async fn record(
+        &self,
+        key: &ClaimKey,
+        record: Record,
+        reason: Reason,
+        error: String,
+    ) -> Outcome {
         match self.claims().record(key, record).await {
             Ok(_) => Outcome::Rejected { reason, error },
-            Err(error) => Outcome::Unavailable { error: error_chain(&error) },
+            Err(error) => Outcome::Unavailable {
+                error: error_chain(&error),
+            },
         }
     }
 
@@ -227,18 +285,34 @@ impl Gate {
         }
     }
 
-    async fn claim_and_run(&self, (key, object): (ClaimKey, ObjectVersion), followed: u32) -> Settled {
+    async fn claim_and_run(
+        &self,
+        (key, object): (ClaimKey, ObjectVersion),
+        followed: u32,
+    ) -> Settled {
         let recorded = RecordedObject::new(&object.address, Some(&object.token));
         let uri = Some(object.address.to_string());
         if self.inner.stop.is_cancelled() {
             // A claim now would be an attempt spent on nothing.
             let error = "the worker is being stopped".to_owned();
-            return Settled { key: Some(key), uri, outcome: Outcome::Unavailable { error } };
+            return Settled {
+                key: Some(key),
+                uri,
+                outcome: Outcome::Unavailable { error },
+            };
         }
-        let outcome = match self.claims().claim(&key, &recorded, &self.inner.pipeline).await {
+        let outcome = match self
+            .claims()
+            .claim(&key, &recorded, &self.inner.pipeline)
+            .await
+        {
             Ok(Claimed::Won(lease)) => self.run(lease, object, followed).await,
-            Ok(Claimed::Ended { record, likeness }) => self.ended(&key, &record, &likeness, &recorded),
-            Ok(Claimed::Held { until, suspicious, .. }) => {
+            Ok(Claimed::Ended { record, likeness }) => {
+                self.ended(&key, &record, &likeness, &recorded)
+            }
+            Ok(Claimed::Held {
+                until, suspicious, ..
+            }) => {
                 if suspicious {
                     tracing::warn!(job_id = %key, until = until.0, "a lease ends later than any should: a clock is wrong");
                 }
@@ -247,17 +321,34 @@ impl Gate {
             Ok(Claimed::Collapsed { record, differing }) => {
                 return self.collapsed(&key, &record, &differing, recorded).await;
             }
-            Err(error) => Outcome::Unavailable { error: error_chain(&error) },
+            Err(error) => Outcome::Unavailable {
+                error: error_chain(&error),
+            },
         };
-        Settled { key: Some(key), uri, outcome }
+        Settled {
+            key: Some(key),
+            uri,
+            outcome,
+        }
     }
 
-    fn ended(&self, key: &ClaimKey, record: &Record, likeness: &Likeness, event: &RecordedObject) -> Outcome {
+    fn ended(
+        &self,
+        key: &ClaimKey,
+        record: &Record,
+        likeness: &Likeness,
+        event: &RecordedObject,
+    ) -> Outcome {
         match (likeness, &record.object) {
             (Likeness::Folded, Some(recorded)) => {
                 tracing::warn!(job_id = %key, recorded = %recorded, event = %event, "two spellings, one job under this scheme");
             }
-            (Likeness::Same { contract_changed: true }, _) => {
+            (
+                Likeness::Same {
+                    contract_changed: true,
+                },
+                _,
+            ) => {
                 tracing::warn!(job_id = %key, version = self.inner.pipeline.version,
                     "the pipeline's contract changed under the same version: what is done stays as it was done");
             }
@@ -265,40 +356,87 @@ impl Gate {
         }
         if record.status == Status::Rejected {
             let reason = record.reason.unwrap_or(Reason::Permanent);
-            return Outcome::Rejected { reason, error: record.error.clone().unwrap_or_default() };
+            return Outcome::Rejected {
+                reason,
+                error: record.error.clone().unwrap_or_default(),
+            };
         }
         Outcome::Duplicate
     }
 
     /// Two jobs under one ID: the second is recorded under a key of its own, never taken for a duplicate.
-    async fn collapsed(&self, key: &ClaimKey, standing: &Record, differing: &[&str], event: RecordedObject) -> Settled {
-        let token = event.token.as_ref().map(|(kind, value)| format!("{}:{value}", kind.as_str())).unwrap_or_default();
+    async fn collapsed(
+        &self,
+        key: &ClaimKey,
+        standing: &Record,
+        differing: &[&str],
+        event: RecordedObject,
+    ) -> Settled {
+        let token = event
+            .token
+            .as_ref()
+            .map(|(kind, value)| format!("{}:{value}", kind.as_str()))
+            .unwrap_or_default();
         let pipeline = &self.inner.pipeline;
         let own_key = digest(
             "firstclaim/collapsed/1\n",
-            &[key.as_str(), &event.to_string(), &token, &pipeline.name, &pipeline.params_digest].map(str::as_bytes),
+            &[
+                key.as_str(),
+                &event.to_string(),
+                &token,
+                &pipeline.name,
+                &pipeline.params_digest,
+            ]
+            .map(str::as_bytes),
         );
-        let other = standing.object.as_ref().map_or_else(|| "an unknown object".to_owned(), ToString::to_string);
-        let error = format!("the ID {key} already stands for another job ({other}): {} differ", differing.join(", "));
+        let other = standing
+            .object
+            .as_ref()
+            .map_or_else(|| "an unknown object".to_owned(), ToString::to_string);
+        let error = format!(
+            "the ID {key} already stands for another job ({other}): {} differ",
+            differing.join(", ")
+        );
         let uri = Some(event.to_string());
-        let record = Record { object: Some(event), ..self.rejection(Reason::Collapsed, error.clone()) };
-        let outcome = self.record(&own_key, record, Reason::Collapsed, error).await;
-        Settled { key: Some(own_key), uri, outcome }
+        let record = Record {
+            object: Some(event),
+            ..self.rejection(Reason::Collapsed, error.clone())
+        };
+        let outcome = self
+            .record(&own_key, record, Reason::Collapsed, error)
+            .await;
+        Settled {
+            key: Some(own_key),
+            uri,
+            outcome,
+        }
     }
 
     /// Runs a won claim in a task of its own, so that its end is recorded even if the caller goes away.
     async fn run(&self, lease: Lease, object: ObjectVersion, followed: u32) -> Outcome {
         let stop = self.inner.stop.child_token();
         let _stop_when_dropped = stop.clone().drop_guard();
-        let task = tokio::spawn(supervise::supervise(self.clone(), lease, object, stop, followed));
+        let task = tokio::spawn(supervise::supervise(
+            self.clone(),
+            lease,
+            object,
+            stop,
+            followed,
+        ));
         match task.await {
             Ok(outcome) => outcome,
-            Err(error) => Outcome::Unavailable { error: format!("the job's supervisor ended: {}", error_chain(&error)) },
+            Err(error) => Outcome::Unavailable {
+                error: format!("the job's supervisor ended: {}", error_chain(&error)),
+            },
         }
     }
 
     /// Claims and runs the job of another version of an object. Boxed, for it may come here again.
-    fn run_object(&self, object: ObjectVersion, followed: u32) -> BoxFuture<'_, (Option<ClaimKey>, Outcome)> {
+    fn run_object(
+        &self,
+        object: ObjectVersion,
+        followed: u32,
+    ) -> BoxFuture<'_, (Option<ClaimKey>, Outcome)> {
         Box::pin(async move {
             match self.contract().deriver().job_id(&object) {
                 Ok(id) => {
@@ -306,7 +444,13 @@ impl Gate {
                     let settled = self.claim_and_run((key, object), followed).await;
                     (settled.key, settled.outcome)
                 }
-                Err(refusal) => (None, Outcome::Rejected { reason: Reason::Refused, error: error_chain(&refusal) }),
+                Err(refusal) => (
+                    None,
+                    Outcome::Rejected {
+                        reason: Reason::Refused,
+                        error: error_chain(&refusal),
+                    },
+                ),
             }
         })
     }
@@ -314,14 +458,24 @@ impl Gate {
     async fn run_job(&self, lease: &Lease, object: &ObjectVersion) -> Result<Output, JobError> {
         let (pipeline_name, pipeline_version) = self.inner.context.clone();
         let objects = self.inner.parts.objects.clone();
-        let context = JobContext { object: object.clone(), pipeline_name, pipeline_version, objects };
+        let context = JobContext {
+            object: object.clone(),
+            pipeline_name,
+            pipeline_version,
+            objects,
+        };
         self.inner.parts.job.run(lease, &context).await
     }
 
     /// The version that the object store holds now, by the token that the scheme hashes.
     async fn head(&self, address: &ObjectAddress) -> Result<Option<VersionToken>, ObjectError> {
         let head = self.inner.parts.objects.head(address).await?;
-        Ok(head.and_then(|head| self.contract().scheme().token(Some(&head.token), head.etag.as_ref()).cloned()))
+        Ok(head.and_then(|head| {
+            self.contract()
+                .scheme()
+                .token(Some(&head.token), head.etag.as_ref())
+                .cloned()
+        }))
     }
 
     fn contract(&self) -> &Contract {
@@ -343,12 +497,22 @@ impl Gate {
 
 fn ignored(address: Option<&ObjectAddress>, reason: NoJob) -> Prepared {
     let uri = address.map(ToString::to_string);
-    Prepared::Settled(Settled { key: None, uri, outcome: Outcome::Ignored(reason) })
+    Prepared::Settled(Settled {
+        key: None,
+        uri,
+        outcome: Outcome::Ignored(reason),
+    })
 }
 
 fn unavailable(address: &ObjectAddress, error: &ObjectError) -> Prepared {
-    let outcome = Outcome::Unavailable { error: error_chain(error) };
-    Prepared::Settled(Settled { key: None, uri: Some(address.to_string()), outcome })
+    let outcome = Outcome::Unavailable {
+        error: error_chain(error),
+    };
+    Prepared::Settled(Settled {
+        key: None,
+        uri: Some(address.to_string()),
+        outcome,
+    })
 }
 
 /// SHA-256 over a line that names what is hashed, and the parts, each as its length in 8 bytes (big-endian) and its

@@ -71,11 +71,17 @@ pub enum JobError {
 impl JobError {
     /// A retryable error without a cause.
     pub fn retryable(message: impl Into<String>) -> Self {
-        Self::Retryable { message: message.into(), source: None }
+        Self::Retryable {
+            message: message.into(),
+            source: None,
+        }
     }
 
     /// A permanent error without a cause.
     pub fn permanent(message: impl Into<String>) -> Self {
-        Self::Permanent { message: message.into(), source: None }
+        Self::Permanent {
+            message: message.into(),
+            source: None,
+        }
     }
 }

@@ -33,23 +33,47 @@ const TTL: &str = "DEDUP_TTL_SECONDS";
 
 /// Every variable, in the order in which people are told of them.
 pub const VARIABLES: [Variable; 8] = [
-    Variable { name: LEASE, default: "120", meaning: "how long a claim is its holder's alone unless renewed, in seconds" },
-    Variable { name: MAX_ATTEMPTS, default: "10", meaning: "attempts beyond this many are rejected as exhausted" },
-    Variable { name: CONCURRENCY, default: "", meaning: "events handled side by side; by default one for each core" },
+    Variable {
+        name: LEASE,
+        default: "120",
+        meaning: "how long a claim is its holder's alone unless renewed, in seconds",
+    },
+    Variable {
+        name: MAX_ATTEMPTS,
+        default: "10",
+        meaning: "attempts beyond this many are rejected as exhausted",
+    },
+    Variable {
+        name: CONCURRENCY,
+        default: "",
+        meaning: "events handled side by side; by default one for each core",
+    },
     Variable {
         name: ALLOW,
         default: "",
         meaning: "containers that events may name, separated by commas: `bucket`, `account/container` or `account/*`; \
                   by default all",
     },
-    Variable { name: LOG, default: "warn", meaning: "log filter, e.g. `info` or `identity_core=debug`" },
-    Variable { name: LOG_FORMAT, default: "text", meaning: "`text` or `json`" },
+    Variable {
+        name: LOG,
+        default: "warn",
+        meaning: "log filter, e.g. `info` or `identity_core=debug`",
+    },
+    Variable {
+        name: LOG_FORMAT,
+        default: "text",
+        meaning: "`text` or `json`",
+    },
     Variable {
         name: "FIRSTCLAIM_PIPELINE",
         default: "pipeline.toml",
         meaning: "read when a handler is built: the contract that is compiled in",
     },
-    Variable { name: TTL, default: "1209600", meaning: "how long a done claim is kept at least, in seconds" },
+    Variable {
+        name: TTL,
+        default: "1209600",
+        meaning: "how long a done claim is kept at least, in seconds",
+    },
 ];
 
 /// How log lines are written.
@@ -125,8 +149,15 @@ impl Settings {
         let terms = &settings.terms;
         let least = longest_redelivery.max(terms.lease);
         if terms.done_ttl < least {
-            let expected = format!("at least {} (the longest lease or redelivery, in seconds)", least.as_secs());
-            return Err(SettingsError::Invalid { name: TTL, expected, got: terms.done_ttl.as_secs().to_string() });
+            let expected = format!(
+                "at least {} (the longest lease or redelivery, in seconds)",
+                least.as_secs()
+            );
+            return Err(SettingsError::Invalid {
+                name: TTL,
+                expected,
+                got: terms.done_ttl.as_secs().to_string(),
+            });
         }
         Ok(settings)
     }
@@ -145,11 +176,17 @@ impl Settings {
                     _ => return Err(invalid(LOG_FORMAT, "`text` or `json`".to_owned(), value)),
                 }
             }
-            TTL => self.terms.done_ttl = Duration::from_secs(number(TTL, &value, 1, 100 * 366 * 86_400)?),
+            TTL => {
+                self.terms.done_ttl =
+                    Duration::from_secs(number(TTL, &value, 1, 100 * 366 * 86_400)?)
+            }
             _ if name.starts_with(PREFIX) && !name.starts_with(JOB_PREFIX) => {
                 let known = VARIABLES.map(|variable| variable.name);
                 if !known.contains(&name) {
-                    return Err(SettingsError::Unknown { name: name.to_owned(), nearest: nearest(name, known) });
+                    return Err(SettingsError::Unknown {
+                        name: name.to_owned(),
+                        nearest: nearest(name, known),
+                    });
                 }
             }
             _ => {}
@@ -166,12 +203,20 @@ fn number<T: std::str::FromStr + PartialOrd + std::fmt::Display>(
 ) -> Result<T, SettingsError> {
     match value.parse() {
         Ok(number) if number >= least && number <= most => Ok(number),
-        _ => Err(invalid(name, format!("a whole number from {least} to {most}"), value.to_owned())),
+        _ => Err(invalid(
+            name,
+            format!("a whole number from {least} to {most}"),
+            value.to_owned(),
+        )),
     }
 }
 
 fn invalid(name: &'static str, expected: String, got: String) -> SettingsError {
-    SettingsError::Invalid { name, expected, got }
+    SettingsError::Invalid {
+        name,
+        expected,
+        got,
+    }
 }
 
 #[cfg(test)]
@@ -179,7 +224,9 @@ mod tests {
     use super::*;
 
     fn read(vars: &[(&str, &str)]) -> Result<Settings, SettingsError> {
-        let vars = vars.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let vars = vars
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         Settings::from_vars(vars, Duration::ZERO)
     }
 
@@ -195,26 +242,60 @@ mod tests {
 
     #[test]
     fn each_variable_sets_what_it_says() {
-        let settings = read(&[(LEASE, "7"), (MAX_ATTEMPTS, "2"), (CONCURRENCY, "3"), (ALLOW, "a,b"), (TTL, "9")]).unwrap();
+        let settings = read(&[
+            (LEASE, "7"),
+            (MAX_ATTEMPTS, "2"),
+            (CONCURRENCY, "3"),
+            (ALLOW, "a,b"),
+            (TTL, "9"),
+        ])
+        .unwrap();
         assert_eq!(settings.terms.lease, Duration::from_secs(7));
         assert_eq!(settings.terms.max_attempts, 2);
         assert_eq!(settings.terms.done_ttl, Duration::from_secs(9));
         assert_eq!(settings.concurrency, Some(3));
         assert_eq!(settings.allow, AllowList::parse("a,b"));
-        assert_eq!(read(&[(LOG_FORMAT, "json"), (LOG, "debug")]).unwrap().log_format, LogFormat::Json);
+        assert_eq!(
+            read(&[(LOG_FORMAT, "json"), (LOG, "debug")])
+                .unwrap()
+                .log_format,
+            LogFormat::Json
+        );
     }
 
     #[test]
     fn a_misspelt_variable_is_an_error_that_names_the_nearest() {
         let error = read(&[("FIRSTCLAIM_LEASE_SECOND", "7")]).unwrap_err();
-        assert_eq!(error, SettingsError::Unknown { name: "FIRSTCLAIM_LEASE_SECOND".into(), nearest: Some(LEASE) });
-        assert!(read(&[("FIRSTCLAIM_JOB_ID", "x"), ("FIRSTCLAIM_PIPELINE", "p"), ("PATH", "/bin")]).is_ok());
+        assert_eq!(
+            error,
+            SettingsError::Unknown {
+                name: "FIRSTCLAIM_LEASE_SECOND".into(),
+                nearest: Some(LEASE)
+            }
+        );
+        assert!(
+            read(&[
+                ("FIRSTCLAIM_JOB_ID", "x"),
+                ("FIRSTCLAIM_PIPELINE", "p"),
+                ("PATH", "/bin")
+            ])
+            .is_ok()
+        );
     }
 
     #[test]
     fn a_value_out_of_range_is_an_error() {
-        for (name, value) in [(LEASE, "0"), (LEASE, "1.5"), (MAX_ATTEMPTS, "-1"), (CONCURRENCY, ""), (LOG_FORMAT, "xml")] {
-            assert!(matches!(read(&[(name, value)]), Err(SettingsError::Invalid { .. })), "{name}={value}");
+        for (name, value) in [
+            (LEASE, "0"),
+            (LEASE, "1.5"),
+            (MAX_ATTEMPTS, "-1"),
+            (CONCURRENCY, ""),
+            (LOG_FORMAT, "xml"),
+        ] {
+            assert!(
+                matches!(read(&[(name, value)]), Err(SettingsError::Invalid { .. })),
+                "{name}={value}"
+            );
         }
     }
 

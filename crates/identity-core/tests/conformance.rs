@@ -10,7 +10,8 @@ use std::{
 
 use async_trait::async_trait;
 use identity_core::claim::{
-    ClaimKey, ClaimStore, ListQuery, Page, Precondition, Record, Status, StoreError, Stored, Version,
+    ClaimKey, ClaimStore, ListQuery, Page, Precondition, Record, Status, StoreError, Stored,
+    Version,
     conformance::{self, Failure, Subject},
     memory::MemoryStore,
 };
@@ -31,8 +32,16 @@ impl Subject for Memory {
     }
     async fn forget_lease(&self, key: &ClaimKey) {
         let stored = self.0.get(key).await.unwrap().unwrap();
-        let bare = Record { owner: None, revision: None, lease_until: None, ..stored.record };
-        self.0.put(key, &bare, &Precondition::Unchanged(stored.version)).await.unwrap();
+        let bare = Record {
+            owner: None,
+            revision: None,
+            lease_until: None,
+            ..stored.record
+        };
+        self.0
+            .put(key, &bare, &Precondition::Unchanged(stored.version))
+            .await
+            .unwrap();
     }
 }
 
@@ -65,18 +74,33 @@ impl Broken {
             (Fault::RevisionOnly, Some(revision)) => revision.to_string(),
             _ => writes.to_string(),
         };
-        Stored { record: record.clone(), version: Version(version) }
+        Stored {
+            record: record.clone(),
+            version: Version(version),
+        }
     }
 }
 
 #[async_trait]
 impl ClaimStore for Broken {
     async fn get(&self, key: &ClaimKey) -> Result<Option<Stored>, StoreError> {
-        Ok(self.rows.lock().unwrap().get(key).map(|(record, writes)| self.stored(record, *writes)))
+        Ok(self
+            .rows
+            .lock()
+            .unwrap()
+            .get(key)
+            .map(|(record, writes)| self.stored(record, *writes)))
     }
-    async fn put(&self, key: &ClaimKey, record: &Record, when: &Precondition) -> Result<Version, StoreError> {
+    async fn put(
+        &self,
+        key: &ClaimKey,
+        record: &Record,
+        when: &Precondition,
+    ) -> Result<Version, StoreError> {
         let mut rows = self.rows.lock().unwrap();
-        let standing = rows.get(key).map(|(record, writes)| (self.stored(record, *writes), *writes));
+        let standing = rows
+            .get(key)
+            .map(|(record, writes)| (self.stored(record, *writes), *writes));
         let holds = match (when, &standing) {
             _ if self.fault == Fault::LastWriteWins => true,
             (Precondition::Absent, None) => true,
@@ -84,14 +108,19 @@ impl ClaimStore for Broken {
             _ => false,
         };
         if !holds {
-            return Err(StoreError::Conflict { standing: standing.map(|(stored, _)| Box::new(stored)) });
+            return Err(StoreError::Conflict {
+                standing: standing.map(|(stored, _)| Box::new(stored)),
+            });
         }
         let writes = standing.map_or(1, |(_, writes)| writes + 1);
         rows.insert(key.clone(), (record.clone(), writes));
         Ok(self.stored(record, writes).version)
     }
     async fn list(&self, _: &ListQuery) -> Result<Page, StoreError> {
-        Ok(Page { claims: Vec::new(), next: None })
+        Ok(Page {
+            claims: Vec::new(),
+            next: None,
+        })
     }
 }
 
@@ -119,17 +148,29 @@ impl Subject for BrokenSubject {
         self.change(key, |record| record.status = status);
     }
     async fn forget_lease(&self, key: &ClaimKey) {
-        self.change(key, |record| (record.owner, record.revision, record.lease_until) = (None, None, None));
+        self.change(key, |record| {
+            (record.owner, record.revision, record.lease_until) = (None, None, None)
+        });
     }
 }
 
 async fn failures_of(fault: Fault) -> Vec<Failure> {
-    conformance::run(&BrokenSubject(Arc::new(Broken { fault, rows: Mutex::default() })), 1).await
+    conformance::run(
+        &BrokenSubject(Arc::new(Broken {
+            fault,
+            rows: Mutex::default(),
+        })),
+        1,
+    )
+    .await
 }
 
 #[track_caller]
 fn assert_failed(failures: &[Failure], case: &str) {
-    assert!(failures.iter().any(|failure| failure.case.contains(case)), "{case:?} passed; failed were {failures:#?}");
+    assert!(
+        failures.iter().any(|failure| failure.case.contains(case)),
+        "{case:?} passed; failed were {failures:#?}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -150,7 +191,10 @@ async fn a_last_write_wins_store_fails() {
 async fn a_counter_version_store_fails() {
     let failures = failures_of(Fault::CounterVersion).await;
     assert_failed(&failures, "a row deleted and made anew is another row");
-    assert_failed(&failures, "a holder whose row was made anew records nothing");
+    assert_failed(
+        &failures,
+        "a holder whose row was made anew records nothing",
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

@@ -25,7 +25,10 @@ pub fn compare(record: &Record, object: &RecordedObject, pipeline: &RecordedPipe
     let mut differing = pipeline_differences(&record.pipeline, pipeline);
     let mut folded = false;
     if let Some(recorded) = &record.object {
-        match (same_place(recorded, object), pipeline.scheme == "reference" && folds_together(recorded, object)) {
+        match (
+            same_place(recorded, object),
+            pipeline.scheme == "reference" && folds_together(recorded, object),
+        ) {
             (true, _) => {}
             (false, true) => folded = true,
             (false, false) => differing.push("object"),
@@ -41,10 +44,15 @@ pub fn compare(record: &Record, object: &RecordedObject, pipeline: &RecordedPipe
         return Likeness::Folded;
     }
     let recorded = &record.pipeline.contract_digest;
-    Likeness::Same { contract_changed: !recorded.is_empty() && *recorded != pipeline.contract_digest }
+    Likeness::Same {
+        contract_changed: !recorded.is_empty() && *recorded != pipeline.contract_digest,
+    }
 }
 
-fn pipeline_differences(recorded: &RecordedPipeline, event: &RecordedPipeline) -> Vec<&'static str> {
+fn pipeline_differences(
+    recorded: &RecordedPipeline,
+    event: &RecordedPipeline,
+) -> Vec<&'static str> {
     let mut differing = Vec::new();
     if !recorded.name.is_empty() && recorded.name != event.name {
         differing.push("pipeline name");
@@ -56,7 +64,10 @@ fn pipeline_differences(recorded: &RecordedPipeline, event: &RecordedPipeline) -
 }
 
 fn same_place(a: &RecordedObject, b: &RecordedObject) -> bool {
-    a.provider == b.provider && a.account == b.account && a.container == b.container && exact_bytes(a) == exact_bytes(b)
+    a.provider == b.provider
+        && a.account == b.account
+        && a.container == b.container
+        && exact_bytes(a) == exact_bytes(b)
 }
 
 /// The key's bytes. A key with bytes that are not UTF-8 is recorded with U+FFFD in their place, which would make two
@@ -79,7 +90,10 @@ fn folds_together(a: &RecordedObject, b: &RecordedObject) -> bool {
             .map(<[u8]>::to_vec)
             .collect::<Vec<_>>()
     };
-    a.provider == b.provider && a.account == b.account && container(a) == container(b) && segments(a) == segments(b)
+    a.provider == b.provider
+        && a.account == b.account
+        && container(a) == container(b)
+        && segments(a) == segments(b)
 }
 
 #[cfg(test)]
@@ -89,22 +103,54 @@ mod tests {
     use crate::identity::{Provider, TokenKind};
 
     fn compare_objects(recorded: RecordedObject, event: &RecordedObject, scheme: &str) -> Likeness {
-        let event_pipeline = RecordedPipeline { scheme: scheme.into(), ..pipeline() };
-        compare(&Record { object: Some(recorded), ..record() }, event, &event_pipeline)
+        let event_pipeline = RecordedPipeline {
+            scheme: scheme.into(),
+            ..pipeline()
+        };
+        compare(
+            &Record {
+                object: Some(recorded),
+                ..record()
+            },
+            event,
+            &event_pipeline,
+        )
     }
 
     #[test]
     fn the_same_job_is_the_same_and_a_new_contract_file_is_told() {
-        assert_eq!(compare(&record(), &object("a.shp"), &pipeline()), Likeness::Same { contract_changed: false });
-        let other = RecordedPipeline { contract_digest: "other".into(), ..pipeline() };
-        assert_eq!(compare(&record(), &object("a.shp"), &other), Likeness::Same { contract_changed: true });
+        assert_eq!(
+            compare(&record(), &object("a.shp"), &pipeline()),
+            Likeness::Same {
+                contract_changed: false
+            }
+        );
+        let other = RecordedPipeline {
+            contract_digest: "other".into(),
+            ..pipeline()
+        };
+        assert_eq!(
+            compare(&record(), &object("a.shp"), &other),
+            Likeness::Same {
+                contract_changed: true
+            }
+        );
     }
 
     #[test]
     fn what_reference_means_to_fold_is_folded_and_nothing_else() {
-        let bucket_case = RecordedObject { container: "GEO".into(), ..object("a//b.shp") };
-        assert_eq!(compare_objects(bucket_case.clone(), &object("a/b.shp"), "reference"), Likeness::Folded);
-        assert_eq!(compare_objects(bucket_case, &object("a/b.shp"), "strict"), Likeness::Different(vec!["object"]));
+        let bucket_case = RecordedObject {
+            container: "GEO".into(),
+            ..object("a//b.shp")
+        };
+        assert_eq!(
+            compare_objects(bucket_case.clone(), &object("a/b.shp"), "reference"),
+            Likeness::Folded
+        );
+        assert_eq!(
+            compare_objects(bucket_case, &object("a/b.shp"), "strict"),
+            Likeness::Different(vec!["object"])
+        );
         assert_eq!(
             compare_objects(object("a+b.shp"), &object("a b.shp"), "reference"),
             Likeness::Different(vec!["object"])
@@ -113,15 +159,27 @@ mod tests {
 
     #[test]
     fn two_keys_that_are_not_utf8_are_two_objects_though_they_are_shown_alike() {
-        let unreadable = |raw: &str| RecordedObject { raw_key: Some(raw.into()), ..object("bad\u{fffd}.shp") };
+        let unreadable = |raw: &str| RecordedObject {
+            raw_key: Some(raw.into()),
+            ..object("bad\u{fffd}.shp")
+        };
         assert_eq!(
-            compare_objects(unreadable("bad%FF.shp"), &unreadable("bad%FE.shp"), "reference"),
+            compare_objects(
+                unreadable("bad%FF.shp"),
+                &unreadable("bad%FE.shp"),
+                "reference"
+            ),
             Likeness::Different(vec!["object"])
         );
-        let literal = RecordedObject { raw_key: None, ..object("bad\u{fffd}.shp") };
+        let literal = RecordedObject {
+            raw_key: None,
+            ..object("bad\u{fffd}.shp")
+        };
         assert_eq!(
             compare_objects(literal, &unreadable("bad%EF%BF%BD.shp"), "reference"),
-            Likeness::Same { contract_changed: false }
+            Likeness::Same {
+                contract_changed: false
+            }
         );
     }
 
@@ -132,7 +190,11 @@ mod tests {
             provider: Provider::Gcs,
             ..object("a.shp")
         };
-        let other = RecordedPipeline { name: "n2".into(), params_digest: "p2".into(), ..pipeline() };
+        let other = RecordedPipeline {
+            name: "n2".into(),
+            params_digest: "p2".into(),
+            ..pipeline()
+        };
         assert_eq!(
             compare(&record(), &event, &other),
             Likeness::Different(vec!["pipeline name", "parameters", "object", "token"])
@@ -141,7 +203,16 @@ mod tests {
 
     #[test]
     fn a_row_that_says_nothing_cannot_differ() {
-        let bare = Record { object: None, pipeline: RecordedPipeline::default(), ..record() };
-        assert_eq!(compare(&bare, &object("a.shp"), &pipeline()), Likeness::Same { contract_changed: false });
+        let bare = Record {
+            object: None,
+            pipeline: RecordedPipeline::default(),
+            ..record()
+        };
+        assert_eq!(
+            compare(&bare, &object("a.shp"), &pipeline()),
+            Likeness::Same {
+                contract_changed: false
+            }
+        );
     }
 }

@@ -8,8 +8,8 @@ use std::{
 use super::{
     duplicate::Likeness,
     machine::{
-        self, Answer, Ask, ClaimOutcome, Claiming, End, HolderOutcome, Holding, Recording, RecordingOutcome, Step,
-        Terms,
+        self, Answer, Ask, ClaimOutcome, Claiming, End, HolderOutcome, Holding, Recording,
+        RecordingOutcome, Step, Terms,
     },
     record::{ClaimKey, Owner, Record, RecordedObject, RecordedPipeline, UnixMillis},
     store::{ClaimStore, Precondition, StoreError, Stored},
@@ -46,9 +46,24 @@ struct Held {
 }
 
 impl Lease {
-    fn new(key: ClaimKey, owner: Owner, stored: Stored, writes: u32, confirmed_until: Duration) -> Self {
+    fn new(
+        key: ClaimKey,
+        owner: Owner,
+        stored: Stored,
+        writes: u32,
+        confirmed_until: Duration,
+    ) -> Self {
         let attempt = stored.record.attempt;
-        Self { key, owner, attempt, held: Box::new(Mutex::new(Held { stored, writes, confirmed_until })) }
+        Self {
+            key,
+            owner,
+            attempt,
+            held: Box::new(Mutex::new(Held {
+                stored,
+                writes,
+                confirmed_until,
+            })),
+        }
     }
 
     /// The claim's key: the job ID.
@@ -138,8 +153,18 @@ pub enum ClaimError {
 
 impl Claims {
     /// Claims in `store`.
-    pub fn new(store: Arc<dyn ClaimStore>, clock: Arc<dyn Clock>, entropy: Arc<dyn Entropy>, terms: Terms) -> Self {
-        Self { store, clock, entropy, terms }
+    pub fn new(
+        store: Arc<dyn ClaimStore>,
+        clock: Arc<dyn Clock>,
+        entropy: Arc<dyn Entropy>,
+        terms: Terms,
+    ) -> Self {
+        Self {
+            store,
+            clock,
+            entropy,
+            terms,
+        }
     }
 
     /// The terms that every lease of this value has.
@@ -180,11 +205,27 @@ impl Claims {
         Ok(match outcome {
             ClaimOutcome::Won(stored) => {
                 let confirmed_until = started + self.terms.lease;
-                Claimed::Won(Lease::new(key.clone(), owner, *stored, call.writes(), confirmed_until))
+                Claimed::Won(Lease::new(
+                    key.clone(),
+                    owner,
+                    *stored,
+                    call.writes(),
+                    confirmed_until,
+                ))
             }
             ClaimOutcome::Ended { record, likeness } => Claimed::Ended { record, likeness },
-            ClaimOutcome::Held { record, until, suspicious } => Claimed::Held { record, until, suspicious },
-            ClaimOutcome::Collapsed { record, differing } => Claimed::Collapsed { record, differing },
+            ClaimOutcome::Held {
+                record,
+                until,
+                suspicious,
+            } => Claimed::Held {
+                record,
+                until,
+                suspicious,
+            },
+            ClaimOutcome::Collapsed { record, differing } => {
+                Claimed::Collapsed { record, differing }
+            }
             ClaimOutcome::Unclear => return Err(conversation.failure()),
         })
     }
@@ -215,7 +256,13 @@ impl Claims {
     pub async fn end(&self, lease: Lease, end: End) -> Result<Kept, ClaimError> {
         loop {
             let (stored, write) = next_write(&lease);
-            let call = Holding::end(&stored, write, end.clone(), &self.terms, self.clock.unix_millis());
+            let call = Holding::end(
+                &stored,
+                write,
+                end.clone(),
+                &self.terms,
+                self.clock.unix_millis(),
+            );
             match self.hold(&lease, call).await {
                 Err(ClaimError::Store(StoreError::Unavailable { .. }))
                     if self.clock.monotonic() + END_PAUSE < lease.confirmed_until() =>
@@ -278,7 +325,11 @@ impl Claims {
                 return Ok((row.record.clone(), row.record)); // an earlier write of this call whose reply was lost
             }
             let released = machine::released(&row.record, owner, self.clock.unix_millis());
-            match self.store.put(key, &released, &Precondition::Unchanged(row.version)).await {
+            match self
+                .store
+                .put(key, &released, &Precondition::Unchanged(row.version))
+                .await
+            {
                 Ok(_) => return Ok((row.record, released)),
                 Err(StoreError::Conflict { .. } | StoreError::Unavailable { .. }) => {}
                 Err(error) => return Err(ClaimError::Store(error)),
@@ -311,7 +362,12 @@ const MAX_ERRORS: u32 = 5;
 
 impl<'a> Conversation<'a> {
     fn new(claims: &'a Claims, key: &'a ClaimKey) -> Self {
-        Self { claims, key, last_error: None, errors: 0 }
+        Self {
+            claims,
+            key,
+            last_error: None,
+            errors: 0,
+        }
     }
 
     async fn ask(&mut self, ask: Ask) -> Result<Answer, ClaimError> {
@@ -320,13 +376,15 @@ impl<'a> Conversation<'a> {
                 Ok(row) => return Ok(Answer::Row(row)),
                 Err(error) => error,
             },
-            Ask::Put { record, when } => match self.claims.store.put(self.key, &record, &when).await {
-                Ok(version) => return Ok(Answer::Written(version)),
-                Err(StoreError::Conflict { standing }) => {
-                    return Ok(Answer::Conflict(standing.map(|row| *row)));
+            Ask::Put { record, when } => {
+                match self.claims.store.put(self.key, &record, &when).await {
+                    Ok(version) => return Ok(Answer::Written(version)),
+                    Err(StoreError::Conflict { standing }) => {
+                        return Ok(Answer::Conflict(standing.map(|row| *row)));
+                    }
+                    Err(error) => error,
                 }
-                Err(error) => error,
-            },
+            }
         };
         // A row that no claim can be read from does not get better by looking again.
         let hopeless = matches!(error, StoreError::Invalid { .. });
@@ -335,11 +393,17 @@ impl<'a> Conversation<'a> {
             return Err(ClaimError::Store(error));
         }
         self.last_error = Some(error);
-        self.claims.clock.sleep(FIRST_PAUSE * 2u32.pow(self.errors)).await;
+        self.claims
+            .clock
+            .sleep(FIRST_PAUSE * 2u32.pow(self.errors))
+            .await;
         Ok(Answer::Unclear)
     }
 
     fn failure(self) -> ClaimError {
-        self.last_error.map_or_else(|| ClaimError::Contended(self.key.clone()), ClaimError::Store)
+        self.last_error.map_or_else(
+            || ClaimError::Contended(self.key.clone()),
+            ClaimError::Store,
+        )
     }
 }

@@ -12,7 +12,10 @@ use std::time::Duration;
 
 use super::{
     duplicate::{Likeness, compare},
-    record::{Owner, Reason, Record, RecordedObject, RecordedPipeline, Release, Revision, Status, UnixMillis},
+    record::{
+        Owner, Reason, Record, RecordedObject, RecordedPipeline, Release, Revision, Status,
+        UnixMillis,
+    },
     store::{Precondition, Stored, Version},
 };
 
@@ -29,7 +32,11 @@ pub struct Terms {
 
 impl Default for Terms {
     fn default() -> Self {
-        Self { lease: Duration::from_secs(120), max_attempts: 10, done_ttl: Duration::from_secs(14 * 24 * 60 * 60) }
+        Self {
+            lease: Duration::from_secs(120),
+            max_attempts: 10,
+            done_ttl: Duration::from_secs(14 * 24 * 60 * 60),
+        }
     }
 }
 
@@ -37,7 +44,9 @@ impl Terms {
     /// The longest lease that anybody should hold from now: ours, or that of a row whose writer knows none. A lease
     /// end beyond it is another machine's wrong clock, and is reported.
     fn longest_lease(&self) -> Duration {
-        self.lease.max(Duration::from_secs(Record::FOREIGN_LEASE_SECONDS.unsigned_abs()))
+        self.lease.max(Duration::from_secs(
+            Record::FOREIGN_LEASE_SECONDS.unsigned_abs(),
+        ))
     }
 }
 
@@ -128,8 +137,21 @@ pub struct Claiming {
 
 impl Claiming {
     /// A call by `owner`, who has never called before, for the job that `object` and `pipeline` describe.
-    pub fn new(owner: Owner, object: RecordedObject, pipeline: RecordedPipeline, terms: Terms) -> Self {
-        Self { owner, object, pipeline, terms, writes: 0, asks: 0, pending: None }
+    pub fn new(
+        owner: Owner,
+        object: RecordedObject,
+        pipeline: RecordedPipeline,
+        terms: Terms,
+    ) -> Self {
+        Self {
+            owner,
+            object,
+            pipeline,
+            terms,
+            writes: 0,
+            asks: 0,
+            pending: None,
+        }
     }
 
     /// How many writes it has asked for: a holder's revisions are counted on from here.
@@ -148,11 +170,17 @@ impl Claiming {
         match answer {
             Answer::Written(version) => match self.pending.take() {
                 Some(record) if record.status == Status::Processing => {
-                    Step::Finished(ClaimOutcome::Won(Box::new(Stored { record: *record, version })))
+                    Step::Finished(ClaimOutcome::Won(Box::new(Stored {
+                        record: *record,
+                        version,
+                    })))
                 }
-                Some(record) => {
-                    Step::Finished(ClaimOutcome::Ended { record, likeness: Likeness::Same { contract_changed: false } })
-                }
+                Some(record) => Step::Finished(ClaimOutcome::Ended {
+                    record,
+                    likeness: Likeness::Same {
+                        contract_changed: false,
+                    },
+                }),
                 None => Step::Finished(ClaimOutcome::Unclear),
             },
             Answer::Conflict(Some(row)) | Answer::Row(Some(row)) => self.decide(row, now),
@@ -173,16 +201,24 @@ impl Claiming {
         }
         let likeness = compare(record, &self.object, &self.pipeline);
         if let Likeness::Different(differing) = likeness {
-            return Step::Finished(ClaimOutcome::Collapsed { record: Box::new(row.record), differing });
+            return Step::Finished(ClaimOutcome::Collapsed {
+                record: Box::new(row.record),
+                differing,
+            });
         }
         match record.status {
-            Status::Done | Status::Rejected => {
-                Step::Finished(ClaimOutcome::Ended { record: Box::new(row.record), likeness })
-            }
+            Status::Done | Status::Rejected => Step::Finished(ClaimOutcome::Ended {
+                record: Box::new(row.record),
+                likeness,
+            }),
             Status::Processing if record.lease_end() > now => {
                 let until = record.lease_end();
                 let suspicious = until > now.plus(self.terms.longest_lease());
-                Step::Finished(ClaimOutcome::Held { record: Box::new(row.record), until, suspicious })
+                Step::Finished(ClaimOutcome::Held {
+                    record: Box::new(row.record),
+                    until,
+                    suspicious,
+                })
             }
             Status::Processing | Status::Failed if self.is_exhausted(record) => {
                 let rejected = self.exhausted(record, now);
@@ -225,7 +261,10 @@ impl Claiming {
     }
 
     fn exhausted(&mut self, row: &Record, now: UnixMillis) -> Record {
-        let last = row.error.as_deref().unwrap_or("the holder went away without a word (crash, kill or lost machine)");
+        let last = row
+            .error
+            .as_deref()
+            .unwrap_or("the holder went away without a word (crash, kill or lost machine)");
         Record {
             status: Status::Rejected,
             owner: Some(self.owner),
@@ -233,14 +272,20 @@ impl Claiming {
             lease_until: None,
             finished_at: Some(now.seconds()),
             reason: Some(Reason::Exhausted),
-            error: Some(format!("all {} attempts are used up; the last one: {last}", self.terms.max_attempts)),
+            error: Some(format!(
+                "all {} attempts are used up; the last one: {last}",
+                self.terms.max_attempts
+            )),
             ..row.clone()
         }
     }
 
     fn next_revision(&mut self) -> Revision {
         self.writes += 1;
-        Revision { owner: self.owner, write: self.writes }
+        Revision {
+            owner: self.owner,
+            write: self.writes,
+        }
     }
 
     fn put(&mut self, record: Record, when: Precondition) -> Step<ClaimOutcome> {
@@ -251,7 +296,11 @@ impl Claiming {
 
     fn ask(&mut self, ask: Ask) -> Step<ClaimOutcome> {
         self.asks += 1;
-        if self.asks > MAX_ASKS { Step::Finished(ClaimOutcome::Unclear) } else { Step::Ask(ask) }
+        if self.asks > MAX_ASKS {
+            Step::Finished(ClaimOutcome::Unclear)
+        } else {
+            Step::Ask(ask)
+        }
     }
 }
 
@@ -304,7 +353,9 @@ pub struct Holding {
 impl Holding {
     /// A write that moves the lease of `held` to `now` + `lease`. `write` counts this holder's writes.
     pub fn renew(held: &Stored, write: u32, lease: Duration, now: UnixMillis) -> Self {
-        Self::write(held, write, |record| record.lease_until = Some(now.plus(lease)))
+        Self::write(held, write, |record| {
+            record.lease_until = Some(now.plus(lease))
+        })
     }
 
     /// A write that ends the attempt of `held` at `now`.
@@ -314,7 +365,11 @@ impl Holding {
             record.finished_at = Some(now.seconds());
             (record.reason, record.error) = (None, None);
             match end {
-                End::Done { result, reason, note } => {
+                End::Done {
+                    result,
+                    reason,
+                    note,
+                } => {
                     record.status = Status::Done;
                     // Only `done` expires, and only counted from its end: undone work is never forgotten.
                     record.expires_at = Some(now.plus(terms.done_ttl).seconds());
@@ -336,7 +391,11 @@ impl Holding {
         let mut record = Box::new(held.record.clone());
         record.revision = record.owner.map(|owner| Revision { owner, write });
         change(&mut record);
-        Self { record, version: held.version.clone(), asks: 0 }
+        Self {
+            record,
+            version: held.version.clone(),
+            asks: 0,
+        }
     }
 
     /// The first question: one conditional write.
@@ -347,9 +406,10 @@ impl Holding {
     /// The next question, or the end, after `answer`.
     pub fn step(&mut self, answer: Answer) -> Step<HolderOutcome> {
         match answer {
-            Answer::Written(version) => {
-                Step::Finished(HolderOutcome::Written(Stored { record: (*self.record).clone(), version }))
-            }
+            Answer::Written(version) => Step::Finished(HolderOutcome::Written(Stored {
+                record: (*self.record).clone(),
+                version,
+            })),
             Answer::Conflict(Some(row)) | Answer::Row(Some(row)) => self.decide(row),
             Answer::Conflict(None) | Answer::Unclear => self.ask(Ask::Get),
             Answer::Row(None) => Step::Finished(HolderOutcome::Lost(None)),
@@ -357,9 +417,12 @@ impl Holding {
     }
 
     fn decide(&mut self, row: Stored) -> Step<HolderOutcome> {
-        let mine = row.record.owner == self.record.owner && row.record.attempt == self.record.attempt;
-        let written = row.record.revision == self.record.revision && row.record.status == self.record.status;
-        let ended_alike = self.record.status != Status::Processing && row.record.status == self.record.status;
+        let mine =
+            row.record.owner == self.record.owner && row.record.attempt == self.record.attempt;
+        let written =
+            row.record.revision == self.record.revision && row.record.status == self.record.status;
+        let ended_alike =
+            self.record.status != Status::Processing && row.record.status == self.record.status;
         if mine && (written || ended_alike) {
             Step::Finished(HolderOutcome::Written(row))
         } else if mine && row.record.status == Status::Processing {
@@ -373,12 +436,19 @@ impl Holding {
 
     fn put(&mut self) -> Step<HolderOutcome> {
         let when = Precondition::Unchanged(self.version.clone());
-        self.ask(Ask::Put { record: self.record.clone(), when })
+        self.ask(Ask::Put {
+            record: self.record.clone(),
+            when,
+        })
     }
 
     fn ask(&mut self, ask: Ask) -> Step<HolderOutcome> {
         self.asks += 1;
-        if self.asks > MAX_ASKS { Step::Finished(HolderOutcome::Unclear) } else { Step::Ask(ask) }
+        if self.asks > MAX_ASKS {
+            Step::Finished(HolderOutcome::Unclear)
+        } else {
+            Step::Ask(ask)
+        }
     }
 }
 
@@ -402,12 +472,18 @@ pub struct Recording {
 impl Recording {
     /// A call that records `record` unless an end stands under the key already.
     pub fn new(record: Record) -> Self {
-        Self { record: Box::new(record), asks: 0 }
+        Self {
+            record: Box::new(record),
+            asks: 0,
+        }
     }
 
     /// The first question.
     pub fn start(&mut self) -> Step<RecordingOutcome> {
-        self.ask(Ask::Put { record: self.record.clone(), when: Precondition::Absent })
+        self.ask(Ask::Put {
+            record: self.record.clone(),
+            when: Precondition::Absent,
+        })
     }
 
     /// The next question, or the end, after `answer`.
@@ -419,9 +495,22 @@ impl Recording {
             }
             // An operator released it, and it came again as it was.
             Answer::Conflict(Some(row)) | Answer::Row(Some(row)) => {
-                let Record { attempt, redrives, released, .. } = row.record;
-                let record = Box::new(Record { attempt, redrives, released, ..(*self.record).clone() });
-                self.ask(Ask::Put { record, when: Precondition::Unchanged(row.version) })
+                let Record {
+                    attempt,
+                    redrives,
+                    released,
+                    ..
+                } = row.record;
+                let record = Box::new(Record {
+                    attempt,
+                    redrives,
+                    released,
+                    ..(*self.record).clone()
+                });
+                self.ask(Ask::Put {
+                    record,
+                    when: Precondition::Unchanged(row.version),
+                })
             }
             Answer::Conflict(None) | Answer::Unclear => self.ask(Ask::Get),
             Answer::Row(None) => self.start(),
@@ -430,14 +519,22 @@ impl Recording {
 
     fn ask(&mut self, ask: Ask) -> Step<RecordingOutcome> {
         self.asks += 1;
-        if self.asks > MAX_ASKS { Step::Finished(RecordingOutcome::Unclear) } else { Step::Ask(ask) }
+        if self.asks > MAX_ASKS {
+            Step::Finished(RecordingOutcome::Unclear)
+        } else {
+            Step::Ask(ask)
+        }
     }
 }
 
 /// The row once an operator has released it: `failed`, so that the next delivery wins at once, with the attempt kept
 /// and the command recorded. The owner is the command's own, so a holder that still runs finds its claim lost.
 pub fn released(row: &Record, owner: Owner, now: UnixMillis) -> Record {
-    let release = Release { at: now.seconds(), from: row.status, attempt: row.attempt };
+    let release = Release {
+        at: now.seconds(),
+        from: row.status,
+        attempt: row.attempt,
+    };
     Record {
         status: Status::Failed,
         owner: Some(owner),

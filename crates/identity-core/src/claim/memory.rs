@@ -30,7 +30,13 @@ impl Rows {
     fn write(&mut self, key: &ClaimKey, record: Record) -> Version {
         self.writes += 1;
         let version = Version(self.writes.to_string());
-        self.by_key.insert(key.clone(), Stored { record, version: version.clone() });
+        self.by_key.insert(
+            key.clone(),
+            Stored {
+                record,
+                version: version.clone(),
+            },
+        );
         version
     }
 }
@@ -50,7 +56,10 @@ impl MemoryStore {
     pub fn flip_status(&self, key: &ClaimKey, status: Status) {
         let mut rows = self.rows();
         if let Some(stored) = rows.by_key.get(key) {
-            let record = Record { status, ..stored.record.clone() };
+            let record = Record {
+                status,
+                ..stored.record.clone()
+            };
             rows.write(key, record);
         }
     }
@@ -68,7 +77,12 @@ impl ClaimStore for MemoryStore {
         Ok(self.rows().by_key.get(key).cloned())
     }
 
-    async fn put(&self, key: &ClaimKey, record: &Record, when: &Precondition) -> Result<Version, StoreError> {
+    async fn put(
+        &self,
+        key: &ClaimKey,
+        record: &Record,
+        when: &Precondition,
+    ) -> Result<Version, StoreError> {
         let mut rows = self.rows();
         let standing = rows.by_key.get(key);
         let holds = match (when, standing) {
@@ -77,7 +91,9 @@ impl ClaimStore for MemoryStore {
             _ => false,
         };
         if !holds {
-            return Err(StoreError::Conflict { standing: standing.cloned().map(Box::new) });
+            return Err(StoreError::Conflict {
+                standing: standing.cloned().map(Box::new),
+            });
         }
         Ok(rows.write(key, record.clone()))
     }
@@ -88,15 +104,25 @@ impl ClaimStore for MemoryStore {
             .by_key
             .iter()
             .filter(|(_, stored)| query.statuses.contains(&stored.record.status))
-            .filter(|(_, stored)| query.claimed_until.is_none_or(|until| stored.record.claimed_at.millis() <= until))
+            .filter(|(_, stored)| {
+                query
+                    .claimed_until
+                    .is_none_or(|until| stored.record.claimed_at.millis() <= until)
+            })
             .map(|(key, stored)| (position(key, &stored.record), key, stored))
             .filter(|(position, ..)| query.after.as_ref().is_none_or(|after| *position > after.0))
             .collect();
         matching.sort_by(|a, b| a.0.cmp(&b.0));
         let limit = usize::try_from(query.limit).unwrap_or(usize::MAX);
-        let next = (matching.len() > limit).then(|| limit.checked_sub(1).and_then(|last| matching.get(last))).flatten();
+        let next = (matching.len() > limit)
+            .then(|| limit.checked_sub(1).and_then(|last| matching.get(last)))
+            .flatten();
         let next = next.map(|(position, ..)| Cursor(position.clone()));
-        let claims = matching.into_iter().take(limit).map(|(_, key, stored)| (key.clone(), stored.clone())).collect();
+        let claims = matching
+            .into_iter()
+            .take(limit)
+            .map(|(_, key, stored)| (key.clone(), stored.clone()))
+            .collect();
         Ok(Page { claims, next })
     }
 }

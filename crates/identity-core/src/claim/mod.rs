@@ -20,7 +20,7 @@ pub use duplicate::Likeness;
 pub use lease::{ClaimError, Claimed, Claims, Kept, Lease};
 pub use machine::{End, Terms};
 pub use record::{
-    ClaimKey, Owner, Reason, Record, RecordedObject, RecordedPipeline, Release, Revision, Status, UnixMillis,
-    UnixSeconds,
+    ClaimKey, Owner, Reason, Record, RecordedObject, RecordedPipeline, Release, Revision, Status,
+    UnixMillis, UnixSeconds,
 };
 pub use store::{ClaimStore, Cursor, ListQuery, Page, Precondition, StoreError, Stored, Version};

@@ -13,7 +13,10 @@ pub struct ClaimKey(String);
 impl ClaimKey {
     /// The key with this text, or `None` unless it is 64 lower-case hex characters.
     pub fn parse(text: &str) -> Option<Self> {
-        let hex = text.len() == 64 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        let hex = text.len() == 64
+            && text
+                .bytes()
+                .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
         hex.then(|| Self(text.to_owned()))
     }
 
@@ -61,7 +64,10 @@ impl UnixMillis {
 
     /// This moment and `duration` more, at most the last representable one.
     pub fn plus(self, duration: std::time::Duration) -> Self {
-        Self(self.0.saturating_add(i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)))
+        Self(
+            self.0
+                .saturating_add(i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)),
+        )
     }
 
     /// How long from this moment until `later`; zero if that has passed.
@@ -84,7 +90,9 @@ pub struct Owner(pub u128);
 impl Owner {
     /// The owner that [`Owner`]'s `Display` wrote (32 lower-case hex characters), or `None`.
     pub fn parse(text: &str) -> Option<Self> {
-        (text.len() == 32).then(|| u128::from_str_radix(text, 16).ok().map(Self)).flatten()
+        (text.len() == 32)
+            .then(|| u128::from_str_radix(text, 16).ok().map(Self))
+            .flatten()
     }
 }
 
@@ -114,7 +122,10 @@ impl Revision {
     /// The revision that `Display` wrote, or `None`.
     pub fn parse(text: &str) -> Option<Self> {
         let (owner, write) = text.split_once('.')?;
-        Some(Self { owner: Owner::parse(owner)?, write: write.parse().ok()? })
+        Some(Self {
+            owner: Owner::parse(owner)?,
+            write: write.parse().ok()?,
+        })
     }
 }
 
@@ -141,7 +152,13 @@ pub enum Status {
 
 impl Status {
     /// Every status, in the order of the documentation.
-    pub const ALL: [Self; 5] = [Self::Processing, Self::Done, Self::Failed, Self::Rejected, Self::Waiting];
+    pub const ALL: [Self; 5] = [
+        Self::Processing,
+        Self::Done,
+        Self::Failed,
+        Self::Rejected,
+        Self::Waiting,
+    ];
 
     /// The text in records and outputs, e.g. `processing`.
     pub const fn as_str(self) -> &'static str {
@@ -269,12 +286,18 @@ impl Reason {
 
     /// The text in records and outputs, e.g. `not-allowed`.
     pub fn as_str(self) -> &'static str {
-        Self::ALL.iter().find(|(reason, _)| *reason == self).map_or("", |(_, name)| name)
+        Self::ALL
+            .iter()
+            .find(|(reason, _)| *reason == self)
+            .map_or("", |(_, name)| name)
     }
 
     /// The reason that [`Reason::as_str`] names, or `None`.
     pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.iter().find(|(_, text)| *text == name).map(|(reason, _)| *reason)
+        Self::ALL
+            .iter()
+            .find(|(_, text)| *text == name)
+            .map(|(reason, _)| *reason)
     }
 }
 
@@ -340,8 +363,14 @@ impl Record {
 
     /// Until when a `processing` claim is its holder's alone.
     pub fn lease_end(&self) -> UnixMillis {
-        self.lease_until
-            .unwrap_or_else(|| UnixSeconds(self.claimed_at.0.saturating_add(Self::FOREIGN_LEASE_SECONDS)).millis())
+        self.lease_until.unwrap_or_else(|| {
+            UnixSeconds(
+                self.claimed_at
+                    .0
+                    .saturating_add(Self::FOREIGN_LEASE_SECONDS),
+            )
+            .millis()
+        })
     }
 }
 
@@ -357,15 +386,27 @@ mod tests {
         for (reason, _) in Reason::ALL {
             assert_eq!(Reason::from_name(reason.as_str()), Some(reason));
         }
-        let revision = Revision { owner: Owner(0xab), write: 7 };
+        let revision = Revision {
+            owner: Owner(0xab),
+            write: 7,
+        };
         assert_eq!(Revision::parse(&revision.to_string()), Some(revision));
         assert_eq!(Owner::parse("ab"), None);
     }
 
     #[test]
     fn only_a_lower_case_digest_is_a_key() {
-        assert_eq!(ClaimKey::parse(&"a0".repeat(32)).map(|key| key.to_string()), Some("a0".repeat(32)));
-        for text in ["", "A0", &"A0".repeat(32), &"g0".repeat(32), &"a0".repeat(33)] {
+        assert_eq!(
+            ClaimKey::parse(&"a0".repeat(32)).map(|key| key.to_string()),
+            Some("a0".repeat(32))
+        );
+        for text in [
+            "",
+            "A0",
+            &"A0".repeat(32),
+            &"g0".repeat(32),
+            &"a0".repeat(33),
+        ] {
             assert_eq!(ClaimKey::parse(text), None, "{text}");
         }
         assert_eq!(ClaimKey::from_digest([0xa0; 32]).as_str(), "a0".repeat(32));
@@ -374,9 +415,18 @@ mod tests {
     #[test]
     fn a_row_without_a_lease_is_held_for_an_hour() {
         let seconds = UnixSeconds(1_000);
-        assert_eq!(UnixSeconds(seconds.0 + Record::FOREIGN_LEASE_SECONDS).millis(), UnixMillis(4_600_000));
+        assert_eq!(
+            UnixSeconds(seconds.0 + Record::FOREIGN_LEASE_SECONDS).millis(),
+            UnixMillis(4_600_000)
+        );
         assert_eq!(UnixMillis(-1).seconds(), UnixSeconds(-1));
-        assert_eq!(UnixMillis(i64::MAX).plus(std::time::Duration::MAX), UnixMillis(i64::MAX));
-        assert_eq!(UnixMillis(5).until(UnixMillis(3)), std::time::Duration::ZERO);
+        assert_eq!(
+            UnixMillis(i64::MAX).plus(std::time::Duration::MAX),
+            UnixMillis(i64::MAX)
+        );
+        assert_eq!(
+            UnixMillis(5).until(UnixMillis(3)),
+            std::time::Duration::ZERO
+        );
     }
 }

@@ -48,7 +48,12 @@ pub trait ClaimStore: Debug + Display + Send + Sync + 'static {
     ///
     /// [`StoreError::Conflict`] if `when` does not hold, with what stands there if the store tells;
     /// [`StoreError::Unavailable`] if it is not known whether the write took place; [`StoreError::Invalid`].
-    async fn put(&self, key: &ClaimKey, record: &Record, when: &Precondition) -> Result<Version, StoreError>;
+    async fn put(
+        &self,
+        key: &ClaimKey,
+        record: &Record,
+        when: &Precondition,
+    ) -> Result<Version, StoreError>;
 
     /// Rows for people and sweepers, in pages: those with one of the statuses, oldest first where the store can sort.
     ///

@@ -1,6 +1,8 @@
 //! Small records for this crate's own unit tests.
 
-use super::record::{Owner, Record, RecordedObject, RecordedPipeline, Revision, Status, UnixMillis, UnixSeconds};
+use super::record::{
+    Owner, Record, RecordedObject, RecordedPipeline, Revision, Status, UnixMillis, UnixSeconds,
+};
 use crate::identity::{Provider, TokenKind};
 
 pub(crate) fn object(key: &str) -> RecordedObject {
@@ -30,7 +32,10 @@ pub(crate) fn record() -> Record {
         status: Status::Processing,
         attempt: 1,
         owner: Some(Owner(1)),
-        revision: Some(Revision { owner: Owner(1), write: 1 }),
+        revision: Some(Revision {
+            owner: Owner(1),
+            write: 1,
+        }),
         claimed_at: UnixSeconds(1_000),
         lease_until: Some(UnixMillis(1_120_000)),
         waiting_until: None,

@@ -17,7 +17,13 @@ pub enum AllowList {
 impl AllowList {
     /// Reads names separated by commas; blanks around a name and empty names are dropped.
     pub fn parse(text: &str) -> Self {
-        Self::Only(text.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect())
+        Self::Only(
+            text.split(',')
+                .map(str::trim)
+                .filter(|name| !name.is_empty())
+                .map(str::to_owned)
+                .collect(),
+        )
     }
 
     /// Whether the object's container is on the list.
@@ -28,7 +34,8 @@ impl AllowList {
             Some(account) => {
                 let account = account.to_ascii_lowercase();
                 let container = address.container.to_ascii_lowercase();
-                names.contains(&format!("{account}/{container}")) || names.contains(&format!("{account}/*"))
+                names.contains(&format!("{account}/{container}"))
+                    || names.contains(&format!("{account}/*"))
             }
             None => names.contains(&address.container),
         }
@@ -41,9 +48,18 @@ mod tests {
     use crate::identity::{ObjectKey, Provider};
 
     fn address(account: Option<&str>, container: &str) -> ObjectAddress {
-        let provider = if account.is_some() { Provider::Azure } else { Provider::S3 };
+        let provider = if account.is_some() {
+            Provider::Azure
+        } else {
+            Provider::S3
+        };
         let (account, container) = (account.map(str::to_owned), container.to_owned());
-        ObjectAddress { provider, account, container, key: ObjectKey::verbatim("a.shp") }
+        ObjectAddress {
+            provider,
+            account,
+            container,
+            key: ObjectKey::verbatim("a.shp"),
+        }
     }
 
     #[test]

@@ -27,8 +27,11 @@ impl Gate {
     pub async fn settle_all(&self, items: &[Item], concurrency: usize) -> Vec<ItemAnswer> {
         let started = self.clock().monotonic();
         let concurrency = concurrency.max(1);
-        let mut prepared: Vec<Option<Prepared>> =
-            stream::iter(items).map(async |item| Some(self.prepare(item).await)).buffered(concurrency).collect().await;
+        let mut prepared: Vec<Option<Prepared>> = stream::iter(items)
+            .map(async |item| Some(self.prepare(item).await))
+            .buffered(concurrency)
+            .collect()
+            .await;
 
         let mut leaders: HashMap<ClaimKey, usize> = HashMap::new();
         let mut settled: Vec<Option<Settled>> = Vec::with_capacity(items.len());
@@ -61,13 +64,20 @@ impl Gate {
             let Some(settled) = settled else { continue };
             self.log(&settled, self.clock().monotonic().saturating_sub(started));
             let disposition = settled.outcome.disposition();
-            match answers.last_mut().filter(|answer| Arc::ptr_eq(&answer.origin, &item.origin)) {
+            match answers
+                .last_mut()
+                .filter(|answer| Arc::ptr_eq(&answer.origin, &item.origin))
+            {
                 Some(answer) => {
                     answer.disposition = both(answer.disposition, disposition);
                     answer.settled.push(settled);
                 }
                 None => {
-                    answers.push(ItemAnswer { origin: item.origin.clone(), disposition, settled: vec![settled] });
+                    answers.push(ItemAnswer {
+                        origin: item.origin.clone(),
+                        disposition,
+                        settled: vec![settled],
+                    });
                 }
             }
         }
@@ -81,7 +91,9 @@ fn both(a: Disposition, b: Disposition) -> Disposition {
     match (a, b) {
         (Disposition::Ack, other) | (other, Disposition::Ack) => other,
         (Disposition::Retry { not_before: a }, Disposition::Retry { not_before: b }) => {
-            Disposition::Retry { not_before: later(a, b) }
+            Disposition::Retry {
+                not_before: later(a, b),
+            }
         }
     }
 }
@@ -92,7 +104,9 @@ mod tests {
 
     #[test]
     fn an_item_is_retried_if_any_of_its_events_is() {
-        let held = |at| Disposition::Retry { not_before: Some(UnixMillis(at)) };
+        let held = |at| Disposition::Retry {
+            not_before: Some(UnixMillis(at)),
+        };
         let failed = Disposition::Retry { not_before: None };
         assert_eq!(both(Disposition::Ack, Disposition::Ack), Disposition::Ack);
         assert_eq!(both(Disposition::Ack, held(1)), held(1));

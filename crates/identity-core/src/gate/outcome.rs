@@ -86,9 +86,13 @@ impl Outcome {
     /// or where there is none.
     pub fn disposition(&self) -> Disposition {
         match self {
-            Self::Done { .. } | Self::Duplicate | Self::Rejected { .. } | Self::Ignored(_) => Disposition::Ack,
+            Self::Done { .. } | Self::Duplicate | Self::Rejected { .. } | Self::Ignored(_) => {
+                Disposition::Ack
+            }
             // Acknowledging a held duplicate would lose the job if its holder dies.
-            Self::Held { until } => Disposition::Retry { not_before: Some(*until) },
+            Self::Held { until } => Disposition::Retry {
+                not_before: Some(*until),
+            },
             Self::Failed { .. } | Self::LeaseLost { .. } | Self::Unavailable { .. } => {
                 Disposition::Retry { not_before: None }
             }
@@ -98,7 +102,9 @@ impl Outcome {
     /// Which attempt ran here, if one did.
     pub fn attempt(&self) -> Option<u32> {
         match self {
-            Self::Done { attempt, .. } | Self::Failed { attempt, .. } | Self::LeaseLost { attempt } => Some(*attempt),
+            Self::Done { attempt, .. }
+            | Self::Failed { attempt, .. }
+            | Self::LeaseLost { attempt } => Some(*attempt),
             _ => None,
         }
     }
@@ -106,7 +112,9 @@ impl Outcome {
     /// What went wrong, for people, if something did.
     pub fn error(&self) -> Option<&str> {
         match self {
-            Self::Failed { error, .. } | Self::Rejected { error, .. } | Self::Unavailable { error } => Some(error),
+            Self::Failed { error, .. }
+            | Self::Rejected { error, .. }
+            | Self::Unavailable { error } => Some(error),
             _ => None,
         }
     }
@@ -133,18 +141,34 @@ mod tests {
     #[test]
     fn only_what_is_recorded_or_no_job_is_acknowledged() {
         let retried = [
-            Outcome::Held { until: UnixMillis(5) },
-            Outcome::Failed { attempt: 1, error: String::new() },
+            Outcome::Held {
+                until: UnixMillis(5),
+            },
+            Outcome::Failed {
+                attempt: 1,
+                error: String::new(),
+            },
             Outcome::LeaseLost { attempt: 1 },
-            Outcome::Unavailable { error: String::new() },
+            Outcome::Unavailable {
+                error: String::new(),
+            },
         ];
         for outcome in retried {
-            assert!(matches!(outcome.disposition(), Disposition::Retry { .. }), "{outcome:?}");
+            assert!(
+                matches!(outcome.disposition(), Disposition::Retry { .. }),
+                "{outcome:?}"
+            );
         }
         let acknowledged = [
-            Outcome::Done { attempt: 1, reason: None },
+            Outcome::Done {
+                attempt: 1,
+                reason: None,
+            },
             Outcome::Duplicate,
-            Outcome::Rejected { reason: Reason::Unreadable, error: String::new() },
+            Outcome::Rejected {
+                reason: Reason::Unreadable,
+                error: String::new(),
+            },
             Outcome::Ignored(NoJob::NotSelected),
         ];
         for outcome in acknowledged {
@@ -154,7 +178,15 @@ mod tests {
 
     #[test]
     fn a_held_event_is_wanted_again_when_the_lease_ends() {
-        let disposition = Outcome::Held { until: UnixMillis(5) }.disposition();
-        assert_eq!(disposition, Disposition::Retry { not_before: Some(UnixMillis(5)) });
+        let disposition = Outcome::Held {
+            until: UnixMillis(5),
+        }
+        .disposition();
+        assert_eq!(
+            disposition,
+            Disposition::Retry {
+                not_before: Some(UnixMillis(5))
+            }
+        );
     }
 }

@@ -67,24 +67,40 @@ pub(super) async fn supervise(
         Stopped::LeaseLost => return Outcome::LeaseLost { attempt },
         Stopped::Interrupted => {
             let error = "the worker was stopped before the job was done".to_owned();
-            End::Failed { reason: Some(Reason::Interrupted), error }
+            End::Failed {
+                reason: Some(Reason::Interrupted),
+                error,
+            }
         }
-        Stopped::Expired => failed("the lease could not be renewed in time, so the job was stopped".to_owned()),
-        Stopped::TimedOut => failed(format!("the job was stopped after its {} seconds", gate.max_run().as_secs())),
+        Stopped::Expired => {
+            failed("the lease could not be renewed in time, so the job was stopped".to_owned())
+        }
+        Stopped::TimedOut => failed(format!(
+            "the job was stopped after its {} seconds",
+            gate.max_run().as_secs()
+        )),
     };
     let outcome = outcome(&end, attempt);
     match gate.claims().end(lease, end).await {
         Ok(Kept::Yes) => outcome,
         Ok(Kept::LeaseLost) => Outcome::LeaseLost { attempt },
-        Err(error) => Outcome::Unavailable { error: error_chain(&error) },
+        Err(error) => Outcome::Unavailable {
+            error: error_chain(&error),
+        },
     }
 }
 
 async fn work(gate: &Gate, lease: &Lease, object: &ObjectVersion, followed: u32) -> End {
     match gate.run_job(lease, object).await {
-        Ok(output) => End::Done { result: result_text(&output), reason: None, note: None },
+        Ok(output) => End::Done {
+            result: result_text(&output),
+            reason: None,
+            note: None,
+        },
         Err(JobError::SourceChanged) => follow(gate, object, followed).await,
-        Err(error @ JobError::Permanent { .. }) => End::Rejected { error: bounded(error_chain(&error)) },
+        Err(error @ JobError::Permanent { .. }) => End::Rejected {
+            error: bounded(error_chain(&error)),
+        },
         Err(error) => failed(error_chain(&error)),
     }
 }
@@ -98,22 +114,41 @@ async fn follow(gate: &Gate, object: &ObjectVersion, followed: u32) -> End {
     };
     let Some(token) = head else {
         let note = Some("the object was gone when its job looked for it".to_owned());
-        return End::Done { result: None, reason: Some(Reason::Gone), note };
+        return End::Done {
+            result: None,
+            reason: Some(Reason::Gone),
+            note,
+        };
     };
     if token == object.token {
-        return failed(format!("a read found another version than {token}, which is there"));
+        return failed(format!(
+            "a read found another version than {token}, which is there"
+        ));
     }
     if followed >= MAX_FOLLOWED {
-        return failed(format!("the object was overwritten {followed} times while its jobs ran; now it is {token}"));
+        return failed(format!(
+            "the object was overwritten {followed} times while its jobs ran; now it is {token}"
+        ));
     }
-    let newer = ObjectVersion { address: object.address.clone(), token };
+    let newer = ObjectVersion {
+        address: object.address.clone(),
+        token,
+    };
     let (_, outcome) = gate.run_object(newer.clone(), followed + 1).await;
     match outcome {
         Outcome::Done { .. } | Outcome::Duplicate => {
             let note = Some(format!("superseded by {}", newer.token));
-            End::Done { result: None, reason: Some(Reason::Superseded), note }
+            End::Done {
+                result: None,
+                reason: Some(Reason::Superseded),
+                note,
+            }
         }
-        other => failed(format!("superseded by {}, whose job is not done yet ({})", newer.token, other.as_str())),
+        other => failed(format!(
+            "superseded by {}, whose job is not done yet ({})",
+            newer.token,
+            other.as_str()
+        )),
     }
 }
 
@@ -154,14 +189,26 @@ fn warn_of_renewal(lease: &Lease, error: &ClaimError) {
 
 fn outcome(end: &End, attempt: u32) -> Outcome {
     match end {
-        End::Done { reason, .. } => Outcome::Done { attempt, reason: *reason },
-        End::Failed { error, .. } => Outcome::Failed { attempt, error: error.clone() },
-        End::Rejected { error } => Outcome::Rejected { reason: Reason::Permanent, error: error.clone() },
+        End::Done { reason, .. } => Outcome::Done {
+            attempt,
+            reason: *reason,
+        },
+        End::Failed { error, .. } => Outcome::Failed {
+            attempt,
+            error: error.clone(),
+        },
+        End::Rejected { error } => Outcome::Rejected {
+            reason: Reason::Permanent,
+            error: error.clone(),
+        },
     }
 }
 
 fn failed(error: String) -> End {
-    End::Failed { reason: None, error: bounded(error) }
+    End::Failed {
+        reason: None,
+        error: bounded(error),
+    }
 }
 
 /// The first bytes of a long text, cut between characters.
@@ -178,7 +225,11 @@ fn result_text(output: &Output) -> Option<String> {
     if text.len() <= Record::MAX_RESULT_BYTES {
         return Some(text);
     }
-    Some(format!("{{\"omitted\":\"a result of {} bytes; at most {} are kept\"}}", text.len(), Record::MAX_RESULT_BYTES))
+    Some(format!(
+        "{{\"omitted\":\"a result of {} bytes; at most {} are kept\"}}",
+        text.len(),
+        Record::MAX_RESULT_BYTES
+    ))
 }
 
 fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {

@@ -29,7 +29,9 @@ impl TokenKind {
 
     /// The kind that [`TokenKind::as_str`] names, or `None`.
     pub fn from_tag(tag: &str) -> Option<Self> {
-        [Self::VersionId, Self::ETag, Self::Generation, Self::Content].into_iter().find(|kind| kind.as_str() == tag)
+        [Self::VersionId, Self::ETag, Self::Generation, Self::Content]
+            .into_iter()
+            .find(|kind| kind.as_str() == tag)
     }
 }
 
@@ -59,7 +61,11 @@ impl VersionToken {
         if value.chars().any(char::is_control) {
             return Err(Refusal::ControlCharacterInToken(value));
         }
-        let value = if kind == TokenKind::ETag && unquoted.len() != value.len() { unquoted.to_owned() } else { value };
+        let value = if kind == TokenKind::ETag && unquoted.len() != value.len() {
+            unquoted.to_owned()
+        } else {
+            value
+        };
         Ok(Self { kind, value })
     }
 
@@ -91,15 +97,36 @@ mod tests {
 
     #[test]
     fn an_etag_loses_its_quotes_and_a_version_id_keeps_its_text() {
-        assert_eq!(VersionToken::new(TokenKind::ETag, "\"abc-12\"").unwrap().value(), "abc-12");
-        assert_eq!(VersionToken::new(TokenKind::VersionId, "\"v\"").unwrap().value(), "\"v\"");
-        assert_eq!(VersionToken::new(TokenKind::VersionId, "\"v\"").unwrap().unquoted(), "v");
+        assert_eq!(
+            VersionToken::new(TokenKind::ETag, "\"abc-12\"")
+                .unwrap()
+                .value(),
+            "abc-12"
+        );
+        assert_eq!(
+            VersionToken::new(TokenKind::VersionId, "\"v\"")
+                .unwrap()
+                .value(),
+            "\"v\""
+        );
+        assert_eq!(
+            VersionToken::new(TokenKind::VersionId, "\"v\"")
+                .unwrap()
+                .unquoted(),
+            "v"
+        );
     }
 
     #[test]
     fn each_unusable_token_is_refused_by_name() {
-        assert_eq!(VersionToken::new(TokenKind::ETag, ""), Err(Refusal::EmptyToken));
-        assert_eq!(VersionToken::new(TokenKind::ETag, "\"\""), Err(Refusal::QuotesOnlyToken("\"\"".into())));
+        assert_eq!(
+            VersionToken::new(TokenKind::ETag, ""),
+            Err(Refusal::EmptyToken)
+        );
+        assert_eq!(
+            VersionToken::new(TokenKind::ETag, "\"\""),
+            Err(Refusal::QuotesOnlyToken("\"\"".into()))
+        );
         assert_eq!(
             VersionToken::new(TokenKind::Generation, "1\u{1f}2"),
             Err(Refusal::ControlCharacterInToken("1\u{1f}2".into()))
@@ -108,7 +135,12 @@ mod tests {
 
     #[test]
     fn a_tag_names_its_kind() {
-        for kind in [TokenKind::VersionId, TokenKind::ETag, TokenKind::Generation, TokenKind::Content] {
+        for kind in [
+            TokenKind::VersionId,
+            TokenKind::ETag,
+            TokenKind::Generation,
+            TokenKind::Content,
+        ] {
             assert_eq!(TokenKind::from_tag(kind.as_str()), Some(kind));
         }
         assert_eq!(TokenKind::from_tag("md5"), None);

@@ -30,7 +30,9 @@ impl Provider {
 
     /// The provider that [`Provider::as_str`] names, or `None`.
     pub fn from_name(name: &str) -> Option<Self> {
-        [Self::S3, Self::Gcs, Self::Azure, Self::File].into_iter().find(|provider| provider.as_str() == name)
+        [Self::S3, Self::Gcs, Self::Azure, Self::File]
+            .into_iter()
+            .find(|provider| provider.as_str() == name)
     }
 
     /// The scheme of its URIs: `s3`, `gs`, `azblob`, `file`.
@@ -58,7 +60,10 @@ pub struct ObjectKey {
 impl ObjectKey {
     /// A key that its envelope carries as it is.
     pub fn verbatim(key: impl Into<String>) -> Self {
-        Self { exact: key.into().into_bytes(), raw: None }
+        Self {
+            exact: key.into().into_bytes(),
+            raw: None,
+        }
     }
 
     /// A key that its envelope carries encoded: `raw` as it stood there, `exact` decoded once.

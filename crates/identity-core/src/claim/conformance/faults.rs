@@ -29,7 +29,13 @@ pub enum Fault {
 
 impl Fault {
     /// Every fault, and none.
-    pub const ALL: [Self; 5] = [Self::None, Self::ReplyLost, Self::FailsBefore, Self::Late, Self::Resent];
+    pub const ALL: [Self; 5] = [
+        Self::None,
+        Self::ReplyLost,
+        Self::FailsBefore,
+        Self::Late,
+        Self::Resent,
+    ];
 }
 
 /// A store behind a fault.
@@ -54,7 +60,11 @@ struct Injected(&'static str);
 impl FaultyStore {
     /// `inner` behind `fault`.
     pub fn new(inner: Arc<dyn ClaimStore>, fault: Fault) -> Self {
-        Self { inner, fault, state: Mutex::default() }
+        Self {
+            inner,
+            fault,
+            state: Mutex::default(),
+        }
     }
 
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
@@ -63,7 +73,11 @@ impl FaultyStore {
 
     fn injected(&self, what: &'static str) -> StoreError {
         let source = Box::new(Injected(what));
-        StoreError::Unavailable { store: self.inner.to_string(), doing: "writing a claim", source }
+        StoreError::Unavailable {
+            store: self.inner.to_string(),
+            doing: "writing a claim",
+            source,
+        }
     }
 
     /// Whether this write is one of every two that the fault strikes.
@@ -97,7 +111,12 @@ impl ClaimStore for FaultyStore {
         row
     }
 
-    async fn put(&self, key: &ClaimKey, record: &Record, when: &Precondition) -> Result<Version, StoreError> {
+    async fn put(
+        &self,
+        key: &ClaimKey,
+        record: &Record,
+        when: &Precondition,
+    ) -> Result<Version, StoreError> {
         match self.fault {
             Fault::None => self.inner.put(key, record, when).await,
             Fault::ReplyLost => {
@@ -106,7 +125,9 @@ impl ClaimStore for FaultyStore {
             }
             Fault::FailsBefore if self.strikes() => Err(self.injected("never reached the store")),
             Fault::Late if self.strikes() => {
-                self.state().late.push((key.clone(), record.clone(), when.clone()));
+                self.state()
+                    .late
+                    .push((key.clone(), record.clone(), when.clone()));
                 Err(self.injected("is still on its way"))
             }
             Fault::Resent => {

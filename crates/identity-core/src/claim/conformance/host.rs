@@ -26,14 +26,18 @@ pub struct ManualClock {
 impl ManualClock {
     /// A clock whose wall says `now`.
     pub fn at(now: UnixMillis) -> Self {
-        Self { wall: AtomicI64::new(now.0), monotonic: AtomicU64::new(0) }
+        Self {
+            wall: AtomicI64::new(now.0),
+            monotonic: AtomicU64::new(0),
+        }
     }
 
     /// Lets this much time pass.
     pub fn advance(&self, duration: Duration) {
         let millis = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
         self.monotonic.fetch_add(millis, Ordering::SeqCst);
-        self.wall.fetch_add(i64::try_from(millis).unwrap_or(i64::MAX), Ordering::SeqCst);
+        self.wall
+            .fetch_add(i64::try_from(millis).unwrap_or(i64::MAX), Ordering::SeqCst);
     }
 }
 
@@ -63,6 +67,8 @@ static PROCESS: OnceLock<u64> = OnceLock::new();
 impl Entropy for CountedEntropy {
     fn owner(&self) -> std::io::Result<Owner> {
         let process = *PROCESS.get_or_init(|| RandomState::new().hash_one(std::process::id()));
-        Ok(Owner((u128::from(process) << 64) | u128::from(COUNT.fetch_add(1, Ordering::SeqCst))))
+        Ok(Owner(
+            (u128::from(process) << 64) | u128::from(COUNT.fetch_add(1, Ordering::SeqCst)),
+        ))
     }
 }

@@ -18,7 +18,10 @@ use self::faults::{Fault, FaultyStore};
 use super::{
     lease::{ClaimError, Claims},
     machine::Terms,
-    record::{ClaimKey, Owner, Record, RecordedObject, RecordedPipeline, Revision, Status, UnixMillis, UnixSeconds},
+    record::{
+        ClaimKey, Owner, Record, RecordedObject, RecordedPipeline, Revision, Status, UnixMillis,
+        UnixSeconds,
+    },
     store::{ClaimStore, StoreError},
 };
 use crate::identity::{Provider, TokenKind};
@@ -133,19 +136,31 @@ struct Worker {
 }
 
 impl Worker {
-    fn new(subject: &dyn Subject, fault: Fault, clock: &Arc<host::ManualClock>, terms: Terms) -> Self {
+    fn new(
+        subject: &dyn Subject,
+        fault: Fault,
+        clock: &Arc<host::ManualClock>,
+        terms: Terms,
+    ) -> Self {
         let store: Arc<dyn ClaimStore> = Arc::new(FaultyStore::new(subject.store(), fault));
         let entropy = Arc::new(host::CountedEntropy);
-        Self { claims: Claims::new(store, clock.clone(), entropy, terms), clock: clock.clone() }
+        Self {
+            claims: Claims::new(store, clock.clone(), entropy, terms),
+            clock: clock.clone(),
+        }
     }
 }
 
 fn told(error: &StoreError) -> String {
-    let source = std::error::Error::source(error).map(|source| format!(": {source}")).unwrap_or_default();
+    let source = std::error::Error::source(error)
+        .map(|source| format!(": {source}"))
+        .unwrap_or_default();
     format!("{error}{source}")
 }
 
 fn failed(error: &ClaimError) -> String {
-    let source = std::error::Error::source(error).map(|source| format!(": {source}")).unwrap_or_default();
+    let source = std::error::Error::source(error)
+        .map(|source| format!(": {source}"))
+        .unwrap_or_default();
     format!("{error}{source}")
 }
