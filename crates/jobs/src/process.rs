@@ -203,7 +203,7 @@ mod tests {
     };
 
     use proptest::prelude::*;
-    use tokio::{sync::oneshot, task::JoinHandle};
+    use tokio::sync::oneshot;
 
     use super::*;
 
@@ -228,7 +228,7 @@ mod tests {
         _folder: tempfile::TempDir,
         path: PathBuf,
         begun: oneshot::Receiver<()>,
-        over: JoinHandle<String>,
+        over: oneshot::Receiver<String>,
     }
 
     fn life() -> Life {
@@ -237,14 +237,16 @@ mod tests {
         let made = std::process::Command::new("mkfifo").arg(&path).status();
         assert!(made.unwrap().success());
         let (begin, begun) = oneshot::channel();
+        let (end, over) = oneshot::channel();
         let fifo = path.clone();
-        let over = tokio::task::spawn_blocking(move || {
+        // A thread of its own: a test that fails does not wait for it.
+        std::thread::spawn(move || {
             let mut reader = BufReader::new(std::fs::File::open(fifo).unwrap());
             let mut text = String::new();
             reader.read_line(&mut text).unwrap();
             let _ = begin.send(());
             reader.read_to_string(&mut text).unwrap();
-            text
+            let _ = end.send(text);
         });
         Life {
             _folder: folder,
@@ -279,13 +281,21 @@ mod tests {
         assert_eq!(over.unwrap().unwrap(), "up\n");
     }
 
+    #[cfg(target_os = "linux")]
     #[tokio::test]
     async fn a_process_outside_of_the_group_that_holds_the_output_open_does_not_hang_the_job() {
-        // With job control a background job has a process group of its own.
-        let ended = shell_ends("set -m; sleep 1000 & echo $!").await;
+        let folder = tempfile::tempdir().unwrap();
+        let script = r#"
+            setsid sh -c 'echo $$ >"$1"; exec sleep 1000' sh "$1" &
+            until [ -s "$1" ]; do sleep 0.01; done
+            cat "$1"
+        "#;
+        let running = run(shell(script, &folder.path().join("pid")));
+        let ended = tokio::time::timeout(LONG, running).await.unwrap().unwrap();
         assert!(ended.status.success());
         let escaped = Pid::from_raw(ended.stdout.text().trim().parse().unwrap()).unwrap();
-        rustix::process::kill_process(escaped, Signal::KILL).unwrap(); // it was still there
+        assert_eq!(rustix::process::getpgid(Some(escaped)), Ok(escaped));
+        rustix::process::kill_process(escaped, Signal::KILL).unwrap();
     }
 
     #[tokio::test]
