@@ -2,8 +2,8 @@
 //!
 //! Unix only: a job's processes are killed as a process group.
 
+pub mod exec;
 pub mod host;
 
-mod process;
-
 mod fetch;
+mod process;

@@ -162,7 +162,7 @@ impl Tail {
     /// How much is kept, in bytes.
     pub(crate) const KEPT: usize = 64 * 1024;
 
-    fn push(&mut self, chunk: &[u8]) {
+    pub(crate) fn push(&mut self, chunk: &[u8]) {
         self.bytes.extend(chunk);
         let excess = self.bytes.len().saturating_sub(Self::KEPT);
         self.bytes.drain(..excess);
