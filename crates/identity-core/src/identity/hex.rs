@@ -19,14 +19,21 @@ pub(crate) fn to_hex(digest: &[u8; 32]) -> String {
         .collect()
 }
 
-/// The bytes of 64 lower-case hex characters, or `None`.
+/// The digest that 64 lower-case hex characters stand for, or `None`.
 pub(crate) fn from_hex(text: &str) -> Option<[u8; 32]> {
-    let text: &[u8; 64] = text.as_bytes().try_into().ok()?;
-    let mut digest = [0; 32];
-    for (byte, pair) in digest.iter_mut().zip(text.as_chunks::<2>().0) {
-        *byte = nibble(pair[0])? << 4 | nibble(pair[1])?;
+    bytes_of(text)?.try_into().ok()
+}
+
+/// The bytes that pairs of lower-case hex characters stand for, or `None`.
+pub(crate) fn bytes_of(text: &str) -> Option<Vec<u8>> {
+    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
+    if !rest.is_empty() {
+        return None;
     }
-    Some(digest)
+    pairs
+        .iter()
+        .map(|[high, low]| Some(nibble(*high)? << 4 | nibble(*low)?))
+        .collect()
 }
 
 const fn nibble(digit: u8) -> Option<u8> {

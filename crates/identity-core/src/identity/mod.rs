@@ -14,7 +14,7 @@ pub mod refusal;
 pub mod scheme;
 pub mod token;
 pub mod uri;
-// pub mod vectors;
+pub mod vectors;
 
 mod hex;
 
