@@ -1,5 +1,11 @@
 //! Reads every delivery in `events/` and compares all that is read with `events/index.json`.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "helpers of tests fail as tests do"
+)]
+
 use std::{fs, path::PathBuf};
 
 use identity_core::event::{

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use super::{
     Delivery, Ignored, Item, MAX_DEPTH, MAX_ITEMS, Origin, ReadError, Reading, Unreadable,
     error::excerpt,
-    json::{self, Json, List, Raw},
+    json::{self, Json, List, Raw, Text},
     s3,
 };
 
@@ -22,16 +22,16 @@ pub(super) struct Envelope<'a> {
     messages: List<Record<'a>>,
 
     #[serde(borrow, rename = "Type")]
-    sns_type: Raw<'a>,
+    sns_type: Text<'a>,
     #[serde(borrow, rename = "TopicArn")]
-    topic_arn: Raw<'a>,
+    topic_arn: Text<'a>,
     #[serde(borrow, rename = "Message")]
-    message: Raw<'a>,
+    message: Text<'a>,
 
     #[serde(borrow, rename = "detail-type")]
-    pub(super) detail_type: Raw<'a>,
+    pub(super) detail_type: Text<'a>,
     #[serde(borrow)]
-    pub(super) source: Raw<'a>,
+    pub(super) source: Text<'a>,
     #[serde(borrow)]
     pub(super) time: Raw<'a>,
     #[serde(borrow)]
@@ -47,7 +47,7 @@ pub(super) struct Record<'a> {
     #[serde(borrow, rename = "receiptHandle", alias = "ReceiptHandle")]
     receipt_handle: Raw<'a>,
     #[serde(borrow, alias = "Body")]
-    body: Raw<'a>,
+    body: Text<'a>,
     #[serde(borrow, alias = "Attributes")]
     attributes: Raw<'a>,
 
@@ -55,18 +55,40 @@ pub(super) struct Record<'a> {
     sns: Json<Sns<'a>>,
 
     #[serde(borrow, rename = "Event")]
-    event: Raw<'a>,
+    event: Text<'a>,
 
     #[serde(borrow, rename = "eventVersion")]
     pub(super) event_version: Raw<'a>,
     #[serde(borrow, rename = "eventName")]
-    pub(super) event_name: Raw<'a>,
+    pub(super) event_name: Text<'a>,
     #[serde(borrow, rename = "eventTime")]
     pub(super) event_time: Raw<'a>,
     #[serde(borrow, rename = "responseElements")]
     pub(super) response_elements: Raw<'a>,
     #[serde(borrow)]
     pub(super) s3: Json<s3::Entity<'a>>,
+}
+
+/// What answers an SQS message.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Handles<'a> {
+    #[serde(borrow, rename = "messageId", alias = "MessageId")]
+    message_id: Raw<'a>,
+    #[serde(borrow, rename = "receiptHandle", alias = "ReceiptHandle")]
+    receipt_handle: Raw<'a>,
+    #[serde(borrow, alias = "Attributes")]
+    attributes: Raw<'a>,
+}
+
+impl<'a> Record<'a> {
+    const fn handles(&self) -> Handles<'a> {
+        Handles {
+            message_id: self.message_id,
+            receipt_handle: self.receipt_handle,
+            attributes: self.attributes,
+        }
+    }
 }
 
 #[derive(Deserialize, Default)]
@@ -80,9 +102,9 @@ struct SqsAttributes<'a> {
 #[serde(default)]
 struct Sns<'a> {
     #[serde(borrow, rename = "Type")]
-    sns_type: Raw<'a>,
+    sns_type: Text<'a>,
     #[serde(borrow, rename = "Message")]
-    message: Raw<'a>,
+    message: Text<'a>,
 }
 
 pub(super) fn read(delivery: &Delivery<'_>) -> Vec<Item> {
@@ -175,12 +197,12 @@ impl Reader {
             (List::Absent, messages) => return self.list(messages, "Messages", text, place),
             (_, _) => return self.unknown(text, place),
         }
-        if envelope.sns_type.is_some()
-            && (envelope.topic_arn.is_some() || envelope.message.is_some())
+        if envelope.sns_type.is_present()
+            && (envelope.topic_arn.is_present() || envelope.message.is_present())
         {
-            return self.sns(envelope.sns_type, envelope.message, &|| text, place);
+            return self.sns(&envelope.sns_type, &envelope.message, &|| text, place);
         }
-        if envelope.detail_type.is_some() {
+        if envelope.detail_type.is_present() {
             return self.push_result(s3::event_bridge(envelope), &|| text, place);
         }
         // A test event, or a record that was taken out of its list. A pass of its own, because it is rare.
@@ -234,7 +256,9 @@ impl Reader {
             match serde_json::from_str(raw.get()) {
                 Ok(element) => self.element(&element, index, &|| raw.get(), place),
                 Err(source) => {
-                    let place = place_of(&Record::default(), index, place);
+                    // A message can be answered even if the rest of it cannot be read.
+                    let handles = json::unneeded(Some(raw)).unwrap_or_default();
+                    let place = place_of(&handles, index, place);
                     self.unreadable(ReadError::NotJson { source }, raw.get(), &place);
                 }
             }
@@ -250,7 +274,7 @@ impl Reader {
     ) {
         match element.as_object() {
             Some(record) => self.record(record, index, text, place),
-            None => self.unknown(text(), &place_of(&Record::default(), index, place)),
+            None => self.unknown(text(), &place_of(&Handles::default(), index, place)),
         }
     }
 
@@ -262,18 +286,18 @@ impl Reader {
         text: &dyn Fn() -> &'t str,
         place: &Place,
     ) {
-        let place = &place_of(record, index, place);
-        if record.message_id.is_some() || record.body.is_some() {
-            self.carried("body", record.body, text, place);
+        let place = &place_of(&record.handles(), index, place);
+        if record.message_id.is_some() || record.body.is_present() {
+            self.carried("body", &record.body, text, place);
         } else if record.sns.is_present() {
             match record.sns.object("Sns") {
-                Ok(sns) => self.sns(sns.sns_type, sns.message, text, place),
+                Ok(sns) => self.sns(&sns.sns_type, &sns.message, text, place),
                 Err(error) => self.unreadable(error, text(), place),
             }
         } else if is_test_event(record) {
             self.push(Reading::Ignored(Ignored::TestEvent), place);
         } else if record.s3.is_present()
-            || record.event_name.is_some()
+            || record.event_name.is_present()
             || record.event_version.is_some()
         {
             self.push_result(s3::record(record), text, place);
@@ -284,14 +308,14 @@ impl Reader {
 
     fn sns<'t>(
         &mut self,
-        sns_type: Raw<'_>,
-        message: Raw<'_>,
+        sns_type: &Text<'_>,
+        message: &Text<'_>,
         text: &dyn Fn() -> &'t str,
         place: &Place,
     ) {
-        let error = match json::text(sns_type, "Type") {
+        let error = match sns_type.get("Type") {
             Ok(Some(got)) if got != "Notification" => {
-                ReadError::NotANotification { got: excerpt(&got) }
+                ReadError::NotANotification { got: excerpt(got) }
             }
             Ok(_) => return self.carried("Message", message, text, place),
             Err(error) => error,
@@ -303,12 +327,12 @@ impl Reader {
     fn carried<'t>(
         &mut self,
         field: &'static str,
-        carried: Raw<'_>,
+        carried: &Text<'_>,
         text: &dyn Fn() -> &'t str,
         place: &Place,
     ) {
-        match json::text(carried, field) {
-            Ok(Some(carried)) => self.text(&carried, &place.inside()),
+        match carried.get(field) {
+            Ok(Some(carried)) => self.text(carried, &place.inside()),
             Ok(None) => self.unreadable(ReadError::MissingField { field }, text(), place),
             Err(error) => self.unreadable(error, text(), place),
         }
@@ -322,13 +346,13 @@ impl Reader {
 
 /// The element itself is the origin, unless it lies in an element that was entered before: only the outermost list is
 /// answered.
-fn place_of(record: &Record<'_>, index: usize, around: &Place) -> Place {
+fn place_of(handles: &Handles<'_>, index: usize, around: &Place) -> Place {
     let origin = around.origin.clone().unwrap_or_else(|| {
-        let attributes: Option<SqsAttributes<'_>> = json::unneeded(record.attributes);
+        let attributes: Option<SqsAttributes<'_>> = json::unneeded(handles.attributes);
         Arc::new(Origin {
             index,
-            message_id: json::shown(record.message_id),
-            receipt_handle: json::shown(record.receipt_handle),
+            message_id: json::shown(handles.message_id),
+            receipt_handle: json::shown(handles.receipt_handle),
             message_group_id: attributes
                 .and_then(|attributes| json::shown(attributes.message_group_id)),
         })
@@ -341,7 +365,7 @@ fn place_of(record: &Record<'_>, index: usize, around: &Place) -> Place {
 
 /// S3 sends it when a notification is configured, to queues and topics: it has no `Records`, and no object.
 fn is_test_event(record: &Record<'_>) -> bool {
-    matches!(json::text(record.event, "Event"), Ok(Some(event)) if event == "s3:TestEvent")
+    matches!(&record.event, Text::String(event) if event == "s3:TestEvent")
 }
 
 const fn too_many(field: &'static str, got: usize) -> ReadError {

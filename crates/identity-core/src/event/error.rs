@@ -28,7 +28,7 @@ pub enum ReadError {
         #[source]
         source: Utf8Error,
     },
-    /// Not JSON, or an object that names one field twice.
+    /// Not JSON, or JSON that leaves a doubt about what is needed: a field that stands twice, half of a surrogate pair.
     #[error("the event is not JSON that can be read without doubt")]
     NotJson {
         /// What and where.
@@ -84,15 +84,6 @@ pub enum ReadError {
         expected: &'static str,
         /// What it is.
         got: &'static str,
-    },
-    /// A field that is needed is a string that stands for no text, such as half of a surrogate pair.
-    #[error("{field} is a string that stands for no Unicode text")]
-    NotText {
-        /// Its path.
-        field: &'static str,
-        /// What is wrong in it.
-        #[source]
-        source: serde_json::Error,
     },
     /// A version whose meaning is not known.
     #[error("{field} is {got:?}, expected {expected}")]

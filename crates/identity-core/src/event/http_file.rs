@@ -87,10 +87,9 @@ fn request(bytes: &[u8]) -> Option<OwnedDelivery> {
     }
     let body = match request.body {
         None => Vec::new(),
-        Some(body) if json::kind(body.get()) == json::STRING => json::text(Some(body), "body")
-            .ok()??
-            .into_owned()
-            .into_bytes(),
+        Some(body) if json::kind(body.get()) == json::STRING => {
+            json::string(body.get())?.into_bytes()
+        }
         Some(body) => body.get().as_bytes().to_vec(),
     };
     Some(OwnedDelivery {

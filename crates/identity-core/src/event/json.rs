@@ -1,7 +1,8 @@
 //! JSON that is taken as it comes: fields of any type parse, and are judged only where they are needed.
 //!
-//! Leaves are kept as raw text that borrows from the input, and objects say what stood in their place, so that one
-//! pass over the input suffices and a field that nobody asks for can never fail an event.
+//! What identity or the envelope may need is a [`Text`], a [`Json`] object or a [`List`], which say what stood in their
+//! place. All else is [`Raw`] text. Everything borrows from the input, one pass over it suffices, and a field that
+//! nobody asks for can never fail an event.
 
 use std::{borrow::Cow, fmt, marker::PhantomData};
 
@@ -13,7 +14,7 @@ use serde_json::value::RawValue;
 
 use super::{MAX_ITEMS, ReadError, error::excerpt};
 
-/// A leaf: its JSON text; `None` if it is absent or null.
+/// A field that nobody depends on: its JSON text; `None` if it is absent or null.
 pub(super) type Raw<'a> = Option<&'a RawValue>;
 
 const NULL: &str = "null";
@@ -35,41 +36,13 @@ pub(super) fn kind(json: &str) -> &'static str {
     }
 }
 
-/// The text of a field that identity or the envelope needs; `None` if it is absent or null.
-pub(super) fn text<'a>(
-    raw: Raw<'a>,
-    field: &'static str,
-) -> Result<Option<Cow<'a, str>>, ReadError> {
-    let Some(raw) = raw else { return Ok(None) };
-    match string(raw) {
-        Some(Ok(text)) => Ok(Some(text)),
-        Some(Err(source)) => Err(ReadError::NotText { field, source }),
-        None => Err(ReadError::WrongType {
-            field,
-            expected: STRING,
-            got: kind(raw.get()),
-        }),
-    }
-}
-
-/// The text of a field that must be there and hold something.
-pub(super) fn required<'a>(raw: Raw<'a>, field: &'static str) -> Result<Cow<'a, str>, ReadError> {
-    match text(raw, field)? {
-        None => Err(ReadError::MissingField { field }),
-        Some(text) if text.is_empty() => Err(ReadError::EmptyField { field }),
-        Some(text) => Ok(text),
-    }
-}
-
 /// The text or the number of a field that nobody depends on; `None` for anything else and for nothing.
 pub(super) fn shown(raw: Raw<'_>) -> Option<String> {
-    let raw = raw?;
-    match string(raw) {
-        Some(text) => text
-            .ok()
-            .map(Cow::into_owned)
-            .filter(|text| !text.is_empty()),
-        None => (kind(raw.get()) == NUMBER).then(|| raw.get().to_owned()),
+    let json = raw?.get();
+    match kind(json) {
+        STRING => string(json).filter(|text| !text.is_empty()),
+        NUMBER => Some(json.to_owned()),
+        _ => None,
     }
 }
 
@@ -96,8 +69,15 @@ pub(super) fn check_major(
 ) -> Result<(), ReadError> {
     let Some(raw) = raw else { return Ok(()) };
     let version = match kind(raw.get()) {
-        NUMBER => Cow::Borrowed(raw.get()),
-        _ => text(Some(raw), field)?.unwrap_or_default(),
+        STRING => string(raw.get()).unwrap_or_default(),
+        NUMBER => raw.get().to_owned(),
+        got => {
+            return Err(ReadError::WrongType {
+                field,
+                expected: STRING,
+                got,
+            });
+        }
     };
     if version.split('.').next() == Some(major) {
         return Ok(());
@@ -109,14 +89,53 @@ pub(super) fn check_major(
     })
 }
 
-/// A JSON string's text, or `None` if it is no string.
-fn string(raw: &RawValue) -> Option<Result<Cow<'_, str>, serde_json::Error>> {
-    let inner = raw.get().strip_prefix('"')?.strip_suffix('"')?;
-    Some(if inner.contains('\\') {
-        serde_json::from_str(raw.get()).map(Cow::Owned)
-    } else {
-        Ok(Cow::Borrowed(inner))
-    })
+/// The text of a JSON string; `None` for half of a surrogate pair.
+pub(super) fn string(json: &str) -> Option<String> {
+    serde_json::from_str(json).ok()
+}
+
+/// A string where one is expected, or the name of what stands there.
+#[derive(Debug, Default)]
+pub(super) enum Text<'a> {
+    /// Absent or null.
+    #[default]
+    Absent,
+    /// The string's text.
+    String(Cow<'a, str>),
+    /// Something else.
+    Other(&'static str),
+}
+
+impl<'a> Text<'a> {
+    /// Whether there is anything but null.
+    pub(super) const fn is_present(&self) -> bool {
+        !matches!(self, Self::Absent)
+    }
+
+    /// The text, or the error that says what is there instead; `None` if it is absent.
+    pub(super) const fn get(
+        &self,
+        field: &'static str,
+    ) -> Result<Option<&Cow<'a, str>>, ReadError> {
+        match self {
+            Self::Absent => Ok(None),
+            Self::String(text) => Ok(Some(text)),
+            Self::Other(got) => Err(ReadError::WrongType {
+                field,
+                expected: STRING,
+                got,
+            }),
+        }
+    }
+
+    /// The text of a field that must be there and hold something.
+    pub(super) fn required(&self, field: &'static str) -> Result<&Cow<'a, str>, ReadError> {
+        match self.get(field)? {
+            None => Err(ReadError::MissingField { field }),
+            Some(text) if text.is_empty() => Err(ReadError::EmptyField { field }),
+            Some(text) => Ok(text),
+        }
+    }
 }
 
 /// An object where one is expected, or the name of what stands there.
@@ -196,10 +215,29 @@ macro_rules! scalars {
         fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
             Ok($other(NUMBER))
         }
-        fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
-            Ok($other(STRING))
-        }
     };
+}
+
+impl<'de: 'a, 'a> Visitor<'de> for Lenient<Text<'a>> {
+    type Value = Text<'a>;
+
+    scalars!(Text::Absent, Text::Other);
+
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Text<'a>, E> {
+        Ok(Text::String(Cow::Borrowed(text)))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Text<'a>, E> {
+        Ok(Text::String(Cow::Owned(text.to_owned())))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Text<'a>, A::Error> {
+        skip_map(map).map(|()| Text::Other(OBJECT))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Text<'a>, A::Error> {
+        skip_seq(seq).map(|_| Text::Other(ARRAY))
+    }
 }
 
 impl<'de, T: Deserialize<'de>> Visitor<'de> for Lenient<Json<T>> {
@@ -207,14 +245,17 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for Lenient<Json<T>> {
 
     scalars!(Json::Absent, Json::Other);
 
+    fn visit_str<E>(self, _: &str) -> Result<Json<T>, E> {
+        Ok(Json::Other(STRING))
+    }
+
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Json<T>, A::Error> {
         T::deserialize(MapAccessDeserializer::new(map)).map(Json::Object)
     }
 
     // A derived struct would take an array for its fields in order: `["geo-in"]` is no bucket.
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Json<T>, A::Error> {
-        while seq.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Json::Other(ARRAY))
+    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Json<T>, A::Error> {
+        skip_seq(seq).map(|_| Json::Other(ARRAY))
     }
 }
 
@@ -223,9 +264,12 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for Lenient<List<T>> {
 
     scalars!(List::Absent, List::Other);
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<List<T>, A::Error> {
-        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(List::Other(OBJECT))
+    fn visit_str<E>(self, _: &str) -> Result<List<T>, E> {
+        Ok(List::Other(STRING))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<List<T>, A::Error> {
+        skip_map(map).map(|()| List::Other(OBJECT))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<List<T>, A::Error> {
@@ -236,15 +280,30 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for Lenient<List<T>> {
                 None => return Ok(List::Elements(elements)),
             }
         }
-        let mut count = elements.len();
-        while seq.next_element::<IgnoredAny>()?.is_some() {
-            count += 1;
-        }
-        Ok(if count == elements.len() {
-            List::Elements(elements)
-        } else {
-            List::TooMany(count)
+        Ok(match skip_seq(seq)? {
+            0 => List::Elements(elements),
+            more => List::TooMany(elements.len() + more),
         })
+    }
+}
+
+fn skip_map<'de, A: MapAccess<'de>>(mut map: A) -> Result<(), A::Error> {
+    while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+    Ok(())
+}
+
+/// How many elements were left.
+fn skip_seq<'de, A: SeqAccess<'de>>(mut seq: A) -> Result<usize, A::Error> {
+    let mut count = 0;
+    while seq.next_element::<IgnoredAny>()?.is_some() {
+        count += 1;
+    }
+    Ok(count)
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Lenient::<Self>(PhantomData))
     }
 }
 

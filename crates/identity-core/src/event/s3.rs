@@ -4,15 +4,13 @@
 //! structure"; MinIO documentation, "Bucket Notifications"; Ceph documentation, "S3 Bucket Notifications
 //! Compatibility".
 
-use std::borrow::Cow;
-
 use serde::Deserialize;
 
 use super::{
     EventDetails, Ignored, ReadError, Reading, StorageEvent,
     envelope::{Envelope, Record},
     error::excerpt,
-    json::{self, Json, Raw},
+    json::{self, Json, Raw, Text},
 };
 use crate::identity::{
     ObjectAddress, ObjectKey, Provider, TokenKind, VersionToken, decode::form_decode,
@@ -54,26 +52,26 @@ pub(super) struct Detail<'a> {
 #[serde(default)]
 struct Bucket<'a> {
     #[serde(borrow)]
-    name: Raw<'a>,
+    name: Text<'a>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Object<'a> {
     #[serde(borrow)]
-    key: Raw<'a>,
+    key: Text<'a>,
     #[serde(borrow)]
     size: Raw<'a>,
     /// S3's spelling in records.
     #[serde(borrow, rename = "eTag")]
-    etag: Raw<'a>,
+    etag: Text<'a>,
     /// S3's spelling in EventBridge. Stores that imitate S3 use either spelling in either place.
     #[serde(borrow, rename = "etag")]
-    lower_case_etag: Raw<'a>,
+    lower_case_etag: Text<'a>,
     #[serde(borrow, rename = "versionId")]
-    version_id: Raw<'a>,
+    version_id: Text<'a>,
     #[serde(borrow, rename = "version-id")]
-    hyphenated_version_id: Raw<'a>,
+    hyphenated_version_id: Text<'a>,
     #[serde(borrow)]
     sequencer: Raw<'a>,
 }
@@ -119,53 +117,53 @@ const EVENT_BRIDGE: Layout = Layout {
 /// Reads a notification record.
 pub(super) fn record(record: &Record<'_>) -> Result<Reading, ReadError> {
     json::check_major(record.event_version, "2", "eventVersion", "2.x")?;
-    let name = json::required(record.event_name, "eventName")?;
-    match change_of_record(&name) {
+    let name = record.event_name.required("eventName")?;
+    match change_of_record(name) {
         None => Err(ReadError::UnknownEventName {
             field: "eventName",
-            got: excerpt(&name),
+            got: excerpt(name),
         }),
         Some(Change::None(reason)) => Ok(Reading::Ignored(reason)),
         Some(Change::NewObject) => {
             let entity = record.s3.object("s3")?;
             let elements: Option<ResponseElements<'_>> = json::unneeded(record.response_elements);
             let details = EventDetails {
-                event_name: Some(name.into_owned()),
+                event_name: Some(name.to_string()),
                 event_time: json::shown(record.event_time),
                 request_id: elements.and_then(|elements| json::shown(elements.request_id)),
                 ..EventDetails::default()
             };
             let object = entity.object.object(RECORD.object)?;
-            event(&RECORD, &entity.bucket, object, object.version_id, details)
+            event(&RECORD, &entity.bucket, object, &object.version_id, details)
         }
     }
 }
 
 /// Reads an EventBridge event.
 pub(super) fn event_bridge(envelope: &Envelope<'_>) -> Result<Reading, ReadError> {
-    let source = json::required(envelope.source, "source")?;
+    let source = envelope.source.required("source")?;
     if source != "aws.s3" {
-        let got = excerpt(&source);
+        let got = excerpt(source);
         return Err(ReadError::UnknownSource { got });
     }
     let detail = envelope.detail.object("detail")?;
     json::check_major(detail.event_version, "1", "detail.event-version", "1.x")?;
-    let name = json::required(envelope.detail_type, "detail-type")?;
-    match change_of_detail_type(&name) {
+    let name = envelope.detail_type.required("detail-type")?;
+    match change_of_detail_type(name) {
         None => Err(ReadError::UnknownEventName {
             field: "detail-type",
-            got: excerpt(&name),
+            got: excerpt(name),
         }),
         Some(Change::None(reason)) => Ok(Reading::Ignored(reason)),
         Some(Change::NewObject) => {
             let details = EventDetails {
-                event_name: Some(name.into_owned()),
+                event_name: Some(name.to_string()),
                 event_time: json::shown(envelope.time),
                 request_id: json::shown(detail.request_id),
                 ..EventDetails::default()
             };
             let object = detail.object.object(EVENT_BRIDGE.object)?;
-            let version_id = object.hyphenated_version_id;
+            let version_id = &object.hyphenated_version_id;
             event(&EVENT_BRIDGE, &detail.bucket, object, version_id, details)
         }
     }
@@ -175,28 +173,28 @@ fn event(
     layout: &Layout,
     bucket: &Json<Bucket<'_>>,
     object: &Object<'_>,
-    version_id: Raw<'_>,
+    version_id: &Text<'_>,
     details: EventDetails,
 ) -> Result<Reading, ReadError> {
     let bucket = bucket.object(layout.bucket)?;
-    let container = json::required(bucket.name, layout.bucket_name)?.into_owned();
-    let key = json::required(object.key, layout.key)?;
+    let container = bucket.name.required(layout.bucket_name)?.to_string();
+    let key = object.key.required(layout.key)?;
     let key = match layout.keys {
         KeyEncoding::Form => {
-            let exact = form_decode(&key);
-            ObjectKey::decoded(key, exact)
+            let exact = form_decode(key);
+            ObjectKey::decoded(&**key, exact)
         }
-        KeyEncoding::Verbatim => ObjectKey::verbatim(key),
+        KeyEncoding::Verbatim => ObjectKey::verbatim(&**key),
     };
 
-    let etag = match usable(object.etag, layout.etag)? {
+    let etag = match usable(&object.etag, layout.etag)? {
         Some(etag) => Some(etag),
-        None => usable(object.lower_case_etag, layout.etag)?,
+        None => usable(&object.lower_case_etag, layout.etag)?,
     };
-    let version_id = usable(version_id, layout.version_id)?.filter(|version| version != "null");
-    let token = match (version_id, &etag) {
+    let version_id = usable(version_id, layout.version_id)?.filter(|version| *version != "null");
+    let token = match (version_id, etag) {
         (Some(version), _) => Some(VersionToken::new(TokenKind::VersionId, version)?),
-        (None, Some(etag)) => Some(VersionToken::new(TokenKind::ETag, &**etag)?),
+        (None, Some(etag)) => Some(VersionToken::new(TokenKind::ETag, etag)?),
         (None, None) => None,
     };
 
@@ -208,7 +206,7 @@ fn event(
             key,
         },
         token,
-        etag: etag.map(Cow::into_owned),
+        etag: etag.map(str::to_owned),
         details: EventDetails {
             sequencer: json::shown(object.sequencer),
             size: json::integer(object.size),
@@ -218,8 +216,11 @@ fn event(
 }
 
 /// The text of a token's field; `None` if it says nothing.
-fn usable<'a>(raw: Raw<'a>, field: &'static str) -> Result<Option<Cow<'a, str>>, ReadError> {
-    Ok(json::text(raw, field)?.filter(|text| !text.is_empty()))
+fn usable<'t>(text: &'t Text<'_>, field: &'static str) -> Result<Option<&'t str>, ReadError> {
+    Ok(text
+        .get(field)?
+        .map(|text| &**text)
+        .filter(|text| !text.is_empty()))
 }
 
 /// What an event's name says of the object's bytes.

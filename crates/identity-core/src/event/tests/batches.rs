@@ -214,3 +214,21 @@ fn sns_messages_about_subscriptions_are_told_and_not_followed() {
         r#"Type is "SubscriptionConfirmation", expected "Notification""#
     );
 }
+
+#[test]
+fn a_message_that_cannot_be_parsed_can_still_be_answered() {
+    let text = sqs([notification_of("a"), json!("x"), notification_of("c")]).to_string();
+    for damaged in [r#""\ud800""#, r#""{}","body":"{}""#] {
+        let text = text.replace(r#""\"x\"""#, damaged);
+        let items = read_text(&text);
+        assert_eq!(items.len(), 3);
+        event_of(&items[0]);
+        event_of(&items[2]);
+        assert!(matches!(items[1].reading, Reading::Unreadable(_)));
+        let origin = &items[1].origin;
+        assert_eq!(origin.index, 1);
+        assert_eq!(origin.message_id.as_deref(), Some("m1"));
+        assert_eq!(origin.receipt_handle.as_deref(), Some("r1"));
+        assert_eq!(origin.message_group_id.as_deref(), Some("g1"));
+    }
+}
