@@ -186,8 +186,26 @@ fn strip_and_lower(container: &str) -> Cow<'_, str> {
     if stripped.is_ascii() {
         lower_ascii(stripped)
     } else {
-        Cow::Owned(stripped.to_lowercase())
+        // An unassigned character has no case and ends a word, so the pieces around it are lowered as the whole would be.
+        let pieces = stripped.split_inclusive(has_case_only_since_unicode_14);
+        Cow::Owned(
+            pieces
+                .map(|piece| match piece.char_indices().next_back() {
+                    Some((at, last)) if has_case_only_since_unicode_14(last) => {
+                        piece[..at].to_lowercase() + &piece[at..]
+                    }
+                    _ => piece.to_lowercase(),
+                })
+                .collect(),
+        )
     }
+}
+
+/// Characters that later versions of Unicode, and so Rust, give a lower case, and Python 3.11 does not. An ID must not
+/// change with the toolchain: a test pins the whole mapping.
+fn has_case_only_since_unicode_14(c: char) -> bool {
+    matches!(c, '\u{1c89}' | '\u{a7cb}' | '\u{a7cc}' | '\u{a7ce}' | '\u{a7d2}' | '\u{a7d4}' | '\u{a7da}' | '\u{a7dc}'
+        | '\u{10d50}'..='\u{10d65}' | '\u{16ea0}'..='\u{16eb8}')
 }
 
 impl std::fmt::Display for StrictUri<'_> {
@@ -345,6 +363,26 @@ mod tests {
         assert_eq!(
             reference(Provider::S3, "\u{130}\u{391}\u{3a3}", "k"),
             "s3://i\u{307}\u{3b1}\u{3c2}/k"
+        );
+    }
+
+    #[test]
+    fn every_character_has_the_lower_case_of_unicode_14() {
+        let mapping: String = ('\0'..=char::MAX)
+            .filter_map(|c| {
+                let lower = strip_and_lower(c.encode_utf8(&mut [0; 4])).into_owned();
+                // What is stripped is a blank, and has no case.
+                (!lower.is_empty() && lower != c.to_string()).then(|| format!("{c}{lower}\n"))
+            })
+            .collect();
+        // The same text over `str.lower` of Python 3.11: 1,433 lines.
+        assert_eq!(
+            crate::identity::hex::sha256_hex(mapping.as_bytes()),
+            "8647a3ad65e5e131c83de32c112718ff861f461158f6a2c8753eaed66aa1d23e"
+        );
+        assert_eq!(
+            strip_and_lower("\u{391}\u{3a3}\u{a7d4}\u{391}"),
+            "\u{3b1}\u{3c2}\u{a7d4}\u{3b1}"
         );
     }
 

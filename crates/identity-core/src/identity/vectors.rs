@@ -92,7 +92,8 @@ pub fn run(json_text: &str) -> Result<Report, VectorsError> {
 /// Whether a row gives what it must; otherwise what it gives, and what it must give.
 fn check(scheme: Scheme, row: &Request<'_>) -> Result<(), (String, String)> {
     let answer = row
-        .answer(scheme)
+        .scheme()
+        .and_then(|own| row.answer(own.unwrap_or(scheme)))
         .map_err(|error| (chain(&error), "a request".to_owned()))?;
     if let (Some(expected), Some(got)) = (&row.canonical_params, &answer.canonical_params)
         && expected != got

@@ -5,7 +5,7 @@
 //! and every other character as itself; numbers as ECMAScript writes doubles: `1` for 1.0, `0` for −0.0, `1e-7`,
 //! `1e+21`. An integer beyond ±(2^53 − 1) is refused. So 1 = 1.0 and 0.0 = −0.0, and nothing else is equal.
 //!
-//! **`reference`** ([`reference`]) is what the published program's `canonical_params` returns, in ASCII: no blanks; keys
+//! **`reference`** ([`reference()`]) is what the published program's `canonical_params` returns, in ASCII: no blanks; keys
 //! in the order of their code points; integers as their digits, of any number; each float as a *string* of it with six
 //! decimal places, rounded from the exact binary value, ties to even (`0.1` → `"0.100000"`, `-0.0` → `"-0.000000"`);
 //! strings with `\b \t \n \f \r \" \\`, and `\u` with four lower-case hex digits for every other UTF-16 unit outside

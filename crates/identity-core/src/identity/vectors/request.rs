@@ -1,6 +1,6 @@
 //! One request of a vectors file: an event in its scheme's shape, the parameters, the pipeline → a job ID.
 
-use serde::{Deserialize, de::DeserializeOwned};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::chain;
@@ -45,6 +45,7 @@ pub enum RequestError {
 #[serde(deny_unknown_fields)]
 pub struct Request<'a> {
     pub(super) name: Option<String>,
+    scheme: Option<String>,
     event: Option<String>,
     #[serde(borrow)]
     payload: Option<&'a RawValue>,
@@ -73,6 +74,21 @@ impl<'a> Request<'a> {
     /// [`RequestError::Shape`].
     pub fn parse(json_text: &'a str) -> Result<Self, RequestError> {
         serde_json::from_str(json_text).map_err(RequestError::Shape)
+    }
+
+    /// The scheme that the request names; in a file it is the file that names it.
+    ///
+    /// # Errors
+    ///
+    /// [`RequestError::Unknown`].
+    pub fn scheme(&self) -> Result<Option<Scheme>, RequestError> {
+        self.scheme
+            .as_deref()
+            .map(|name| {
+                Scheme::from_name(name)
+                    .ok_or_else(|| unknown("scheme", "strict, reference or ingest", name))
+            })
+            .transpose()
     }
 
     /// What the request gives under this scheme.
@@ -158,10 +174,13 @@ impl<'a> Request<'a> {
 
     fn reference_object(&self) -> Result<Result<ObjectVersion, Refused>, RequestError> {
         Ok(match self.event()? {
-            "s3" => self.read()?.and_then(|event: S3Event| {
+            "s3" => self.read()?.and_then(|event: S3Event<'_>| {
                 let object = &event.s3.object;
-                let token =
-                    VersionToken::for_s3(object.version_id.as_deref(), object.etag.as_deref());
+                let version_id = text(object.version_id)?;
+                let token = match VersionToken::for_s3(version_id.as_deref(), None) {
+                    Ok(None) => VersionToken::for_s3(None, text(object.etag)?.as_deref()),
+                    chosen => chosen,
+                };
                 let token = token.and_then(|token| token.ok_or(Refusal::EmptyToken));
                 version(s3(&event.s3.bucket.name, &object.key), token)
             }),
@@ -207,12 +226,10 @@ impl<'a> Request<'a> {
                 let etag = etag(Some(needed("etag", &self.etag)?));
                 Ok(version(address(Provider::S3, bucket, key), etag))
             }
-            Some("s3") => Ok(self.read()?.and_then(|event: S3Event| {
+            Some("s3") => Ok(self.read()?.and_then(|event: S3Event<'_>| {
                 let object = &event.s3.object;
-                version(
-                    s3(&event.s3.bucket.name, &object.key),
-                    etag(object.etag.as_deref()),
-                )
+                let etag = etag(text(object.etag)?.as_deref());
+                version(s3(&event.s3.bucket.name, &object.key), etag)
             })),
             Some(got) => Err(unknown("event", "s3, or bucket, key and etag", got)),
         }
@@ -223,7 +240,7 @@ impl<'a> Request<'a> {
     }
 
     /// The payload, or the refusal of one that the event's reader cannot read.
-    fn read<T: DeserializeOwned>(&self) -> Result<Result<T, Refused>, RequestError> {
+    fn read<T: Deserialize<'a>>(&self) -> Result<Result<T, Refused>, RequestError> {
         let payload = self.payload.ok_or(RequestError::Missing("payload"))?;
         Ok(serde_json::from_str(payload.get()).map_err(|error| format!("payload: {error}")))
     }
@@ -252,14 +269,16 @@ struct ReferenceParts {
 }
 
 #[derive(Deserialize)]
-struct S3Event {
-    s3: S3Entity,
+struct S3Event<'a> {
+    #[serde(borrow)]
+    s3: S3Entity<'a>,
 }
 
 #[derive(Deserialize)]
-struct S3Entity {
+struct S3Entity<'a> {
     bucket: S3Bucket,
-    object: S3Object,
+    #[serde(borrow)]
+    object: S3Object<'a>,
 }
 
 #[derive(Deserialize)]
@@ -267,14 +286,15 @@ struct S3Bucket {
     name: String,
 }
 
+/// The tokens are read only where they are used: what the published programs do not look at, they do not refuse.
 #[derive(Deserialize)]
-struct S3Object {
+struct S3Object<'a> {
     /// Form-encoded.
     key: String,
-    #[serde(rename = "eTag")]
-    etag: Option<String>,
-    #[serde(rename = "versionId")]
-    version_id: Option<String>,
+    #[serde(borrow, rename = "eTag")]
+    etag: Option<&'a RawValue>,
+    #[serde(borrow, rename = "versionId")]
+    version_id: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -290,6 +310,12 @@ struct EventGridData {
     url: String,
     #[serde(rename = "eTag")]
     etag: String,
+}
+
+fn text(value: Option<&RawValue>) -> Result<Option<String>, Refused> {
+    value
+        .map(|value| serde_json::from_str(value.get()).map_err(|error| format!("token: {error}")))
+        .transpose()
 }
 
 fn s3(bucket: &str, raw_key: &str) -> ObjectAddress {
