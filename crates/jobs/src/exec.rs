@@ -156,7 +156,7 @@ impl<'a> Values<'a> {
             context,
             uri,
             key,
-            attempt: lease.attempt.to_string(),
+            attempt: lease.attempt().to_string(),
             path: None,
         })
     }
@@ -169,7 +169,7 @@ impl<'a> Values<'a> {
             Placeholder::Container => &object.address.container,
             Placeholder::Key => self.key,
             Placeholder::Version => object.token.value(),
-            Placeholder::JobId => self.lease.key.as_str(),
+            Placeholder::JobId => self.lease.key().as_str(),
             Placeholder::Attempt => &self.attempt,
             Placeholder::Path => self.path.unwrap_or_default(),
         }
@@ -179,7 +179,7 @@ impl<'a> Values<'a> {
         let object = &self.context.object;
         let mut variables = vec![
             ("FIRSTCLAIM_JOB_TOKEN", object.token.to_string()),
-            ("FIRSTCLAIM_JOB_OWNER", self.lease.owner.to_string()),
+            ("FIRSTCLAIM_JOB_OWNER", self.lease.owner().to_string()),
             (
                 "FIRSTCLAIM_JOB_PIPELINE",
                 self.context.pipeline_name.to_string(),
