@@ -102,11 +102,6 @@ impl Folder {
         }
     }
 
-    /// The container of its objects.
-    pub(crate) fn name(&self) -> &str {
-        &self.name
-    }
-
     /// The address of the object with this key.
     pub(crate) fn address(&self, key: &str) -> ObjectAddress {
         ObjectAddress {
@@ -330,7 +325,7 @@ impl ObjectStore for LocalObjects {
             .map(|(digest, size)| {
                 let token = VersionToken::new(TokenKind::Content, digest)
                     .map_err(|refusal| unavailable(address, refusal))?;
-                Ok(Head { token, size })
+                Ok(Head { token, etag: None, size })
             })
             .transpose()
     }

@@ -44,13 +44,11 @@ struct Token {
 }
 
 pub(crate) fn id(args: &IdArgs) -> Result<Ended, Failure> {
-    let contract = contract(args)?;
-    let deriver = Deriver::new(&contract)
-        .map_err(|refusal| Failure::usage("the pipeline's parameters cannot be used").because(refusal))?;
+    let deriver = deriver(args)?;
     let mut ended = Ended::Well;
     for path in &args.files {
         for item in input::events(path)? {
-            let (line, complaint) = line(&item, &contract, &deriver);
+            let (line, complaint) = line(&item, &deriver);
             if let Some(complaint) = complaint {
                 output::complain(&format!("{}: {complaint}", input::name(path)));
                 ended = Ended::WithFailures;
@@ -61,19 +59,26 @@ pub(crate) fn id(args: &IdArgs) -> Result<Ended, Failure> {
     Ok(ended)
 }
 
-fn contract(args: &IdArgs) -> Result<Contract, Failure> {
+/// The deriver of the pipeline, under another scheme if one is asked for.
+fn deriver(args: &IdArgs) -> Result<Deriver, Failure> {
     match (contract::find(&args.pipeline)?, args.scheme) {
-        (Some(contract), scheme) => Ok(Contract { scheme: scheme.unwrap_or(contract.scheme), ..contract }),
-        (None, Some(scheme)) => Ok(Contract::default_for(scheme)),
-        (None, None) => Err(Failure::usage("there is no pipeline.toml here; name one with --pipeline FILE, or a scheme with --scheme")),
+        (Some(contract), Some(scheme)) if scheme != contract.scheme() => {
+            Deriver::new(contract.name(), contract.version(), scheme, contract.params())
+                .map_err(|refusal| Failure::usage(format!("the pipeline's parameters cannot be used under {scheme}")).because(refusal))
+        }
+        (Some(contract), _) => Ok(contract.deriver().clone()),
+        (None, Some(scheme)) => Ok(Contract::default_for(scheme).deriver().clone()),
+        (None, None) => {
+            Err(Failure::usage("there is no pipeline.toml here; name one with --pipeline FILE, or a scheme with --scheme"))
+        }
     }
 }
 
 /// What is told of one item, and the complaint if all is not well.
-fn line(item: &Item, contract: &Contract, deriver: &Deriver) -> (Line, Option<String>) {
+fn line(item: &Item, deriver: &Deriver) -> (Line, Option<String>) {
     match &item.reading {
-        Reading::Event(event) => match derive(event, contract, deriver) {
-            Ok(Some((token, id))) => (event_line(event, Some((&token, id))), None),
+        Reading::Event(event) => match derive(event, deriver) {
+            Ok(Some(derived)) => (event_line(event, Some(derived)), None),
             Ok(None) => {
                 let complaint = format!("{} carries no version token; its store would have to be asked", event.address);
                 (event_line(event, None), Some(complaint))
@@ -90,27 +95,24 @@ fn error(text: String) -> (Line, Option<String>) {
     (Line::Error { error: text.clone() }, Some(text))
 }
 
-fn derive(
-    event: &StorageEvent,
-    contract: &Contract,
-    deriver: &Deriver,
-) -> Result<Option<(VersionToken, JobId)>, Refusal> {
-    let Some(token) = event.token_for(contract.scheme)? else { return Ok(None) };
+fn derive(event: &StorageEvent, deriver: &Deriver) -> Result<Option<(VersionToken, JobId)>, Refusal> {
+    let Some(token) = event.token_for(deriver.scheme())? else { return Ok(None) };
     let object = ObjectVersion { address: event.address.clone(), token };
     let id = deriver.job_id(&object)?;
     Ok(Some((object.token, id)))
 }
 
-fn event_line(event: &StorageEvent, derived: Option<(&VersionToken, JobId)>) -> Line {
+fn event_line(event: &StorageEvent, derived: Option<(VersionToken, JobId)>) -> Line {
     let address = &event.address;
+    let (token, id) = derived.unzip();
     Line::Event {
         provider: address.provider.as_str(),
         account: address.account.clone(),
         container: address.container.clone(),
         key: address.key.display().into_owned(),
-        token: derived.map(|(token, _)| Token { kind: token.kind().as_str(), value: token.value().to_owned() }),
+        token: token.map(|token| Token { kind: token.kind().as_str(), value: token.value().to_owned() }),
         uri: address.to_string(),
-        job_id: derived.map(|(_, id)| id.to_string()),
+        job_id: id.map(|id| id.to_string()),
     }
 }
 

@@ -18,7 +18,8 @@ pub(crate) fn vectors(args: &VectorsArgs) -> Result<Ended, Failure> {
         passed += report.passed;
         failed += report.failures.len();
         for failure in report.failures {
-            output::complain(&format!("{}: {failure}", path.display()));
+            let vectors::Failure { name, got, expected } = failure;
+            output::complain(&format!("{}: {name}: expected {expected}, got {got}", path.display()));
         }
     }
     output::line(&format!("{passed} passed, {failed} failed"));

@@ -45,7 +45,7 @@ async fn list(args: ListArgs) -> Result<Ended, Failure> {
     let open = || Status::ALL.into_iter().filter(|status| *status != Status::Done).collect();
     let statuses = if args.status.is_empty() { open() } else { args.status };
     let mut table = Table::new();
-    table.load_preset(NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+    table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Disabled);
     table.set_header(["ID", "STATUS", "ATTEMPT", "CLAIMED", "OBJECT", "WHY"]);
     let mut query = ListQuery { statuses, claimed_until: None, limit: PAGE.min(args.limit), after: None };
     let mut left = args.limit;

@@ -375,7 +375,7 @@ fn a_folder_that_cannot_be_read_is_told_and_the_rest_is_walked() {
 #[test]
 fn a_folder_has_its_own_name_or_the_given_one() {
     let (outer, folder) = folder(&[("a", "")]);
-    assert_eq!(folder.name(), "data");
+    assert_eq!(folder.name, "data");
     let dotted = Folder::open(&folder.root.join("../data/."), None).unwrap();
     assert_eq!(dotted, folder);
     let named = Folder::open(&folder.root, Some("scenes")).unwrap();

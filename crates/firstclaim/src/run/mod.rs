@@ -27,7 +27,7 @@ use crate::{
 
 pub(crate) async fn run(args: RunArgs, settings: Settings) -> Result<Ended, Failure> {
     let contract = contract::require(&args.pipeline)?;
-    let Some(spec) = contract.job.clone() else {
+    let Some(spec) = contract.job().cloned() else {
         return Err(Failure::usage("the pipeline has no [job]: there is nothing to run"));
     };
     let store_url = StoreUrl::parse(&args.store.store)?;
@@ -45,8 +45,7 @@ pub(crate) async fn run(args: RunArgs, settings: Settings) -> Result<Ended, Fail
         max_run: job.timeout(),
         job: Arc::new(job),
         allow: settings.allow,
-    })
-    .map_err(|refusal| Failure::usage("the pipeline's parameters cannot be used").because(refusal))?;
+    });
 
     let concurrency = args.concurrency.or(settings.concurrency);
     let concurrency = concurrency.unwrap_or_else(|| available_parallelism().map_or(1, usize::from));

@@ -65,7 +65,6 @@ impl Report {
             Outcome::Rejected { reason, error } => {
                 (&mut self.counts.rejected, Some(format!("rejected ({}): {error}", reason.as_str())))
             }
-            _ => (&mut self.counts.failed, Some("failed".to_owned())),
         };
         *count += 1;
         if let Some(complaint) = &complaint {
