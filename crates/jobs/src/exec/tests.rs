@@ -3,7 +3,11 @@
 use std::{error::Error as _, io::Read as _, path::PathBuf, sync::Arc};
 
 use identity_core::{
-    claim::{ClaimKey, Owner},
+    claim::{
+        ClaimKey, Claimed, Claims, Owner, RecordedObject, RecordedPipeline, Terms,
+        memory::MemoryStore,
+    },
+    host::Entropy,
     identity::{
         ObjectAddress, ObjectKey, ObjectVersion, Provider, TokenKind, VersionToken,
         pipeline::Contract,
@@ -13,6 +17,7 @@ use identity_core::{
 use proptest::prelude::*;
 
 use super::*;
+use crate::host::SystemClock;
 
 /// Far more than any of these takes; only a test that fails waits so long.
 const LONG: Duration = Duration::from_secs(120);
@@ -35,11 +40,30 @@ impl ObjectStore for OneObject {
     }
 }
 
-fn lease() -> Lease {
-    Lease {
-        key: ClaimKey::from_digest([0xab; 32]),
-        attempt: 3,
-        owner: Owner(0xfeed),
+/// The same owner for every claim.
+#[derive(Debug)]
+struct SameOwner;
+
+impl Entropy for SameOwner {
+    fn owner(&self) -> io::Result<Owner> {
+        Ok(Owner(0xfeed))
+    }
+}
+
+/// Attempt 1 at the job `abab…`.
+async fn lease(object: &ObjectVersion) -> Lease {
+    let claims = Claims::new(
+        Arc::new(MemoryStore::default()),
+        Arc::new(SystemClock::new()),
+        Arc::new(SameOwner),
+        Terms::default(),
+    );
+    let key = ClaimKey::from_digest([0xab; 32]);
+    let recorded = RecordedObject::new(&object.address, Some(&object.token));
+    let pipeline = RecordedPipeline::default();
+    match claims.claim(&key, &recorded, &pipeline).await.unwrap() {
+        Claimed::Won(lease) => lease,
+        other => panic!("{other:?}"),
     }
 }
 
@@ -77,7 +101,7 @@ fn script(script: &str, arguments: &[&str]) -> Exec {
 }
 
 async fn run_in(exec: &Exec, context: &JobContext) -> Result<Output, JobError> {
-    let lease = lease();
+    let lease = lease(&context.object).await;
     tokio::time::timeout(LONG, exec.run(&lease, context))
         .await
         .unwrap()
@@ -191,7 +215,7 @@ async fn a_command_is_given_the_job_as_arguments_and_in_its_environment() {
     );
     let id = "ab".repeat(32);
     let common = format!(
-        "FIRSTCLAIM_JOB_ATTEMPT=3\nFIRSTCLAIM_JOB_CONTAINER=tiles\nFIRSTCLAIM_JOB_ID={id}\n\
+        "FIRSTCLAIM_JOB_ATTEMPT=1\nFIRSTCLAIM_JOB_CONTAINER=tiles\nFIRSTCLAIM_JOB_ID={id}\n\
          FIRSTCLAIM_JOB_KEY=a/$(id) 'é\nFIRSTCLAIM_JOB_OWNER=0000000000000000000000000000feed\n\
          FIRSTCLAIM_JOB_PIPELINE=scenes\nFIRSTCLAIM_JOB_PIPELINE_VERSION=3.2.0\n"
     );
@@ -199,7 +223,7 @@ async fn a_command_is_given_the_job_as_arguments_and_in_its_environment() {
     assert_eq!(
         stdout(run_in(&job, &context).await.unwrap()),
         format!(
-            "s3://tiles/a/$(id) 'é\ns3\ntiles\na/$(id) 'é\nv1\n{id}\n3\n-a/$(id) 'é-\n{common}\
+            "s3://tiles/a/$(id) 'é\ns3\ntiles\na/$(id) 'é\nv1\n{id}\n1\n-a/$(id) 'é-\n{common}\
              FIRSTCLAIM_JOB_PROVIDER=s3\nFIRSTCLAIM_JOB_TOKEN=version-id:v1\n\
              FIRSTCLAIM_JOB_URI=s3://tiles/a/$(id) 'é\nFIRSTCLAIM_JOB_VERSION=v1\n"
         )
@@ -276,7 +300,8 @@ async fn dropping_the_run_kills_the_command_and_removes_its_copy() {
     assert!(made.unwrap().success());
     let hold = "exec 3>\"$2\"; echo \"$1\" >&3; sleep 1000 & wait";
     let job = script(hold, &["{path}", fifo.to_str().unwrap()]);
-    let (context, lease) = (context(ObjectKey::verbatim("k")), lease());
+    let context = context(ObjectKey::verbatim("k"));
+    let lease = lease(&context.object).await;
 
     let (begin, begun) = tokio::sync::oneshot::channel();
     let (end, over) = tokio::sync::oneshot::channel();
