@@ -80,21 +80,30 @@ claim_columns! {
     released_from: Option<String>,
 }
 
-/// A value in a column that no claim can have there.
+/// A value that no claim, and no query for claims, can hold.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Misfit {
-    pub(crate) key: String,
-    pub(crate) column: &'static str,
+    pub(crate) what: String,
     pub(crate) expected: &'static str,
     pub(crate) got: String,
 }
 
 impl Misfit {
+    /// The misfit in one column of one row. A row's texts can be of any length: an error keeps their beginning.
+    pub(crate) fn in_column(key: &str, column: &str, expected: &'static str, got: &str) -> Self {
+        let shortened = |text: &str| -> String { text.chars().take(100).collect() };
+        Self {
+            what: format!("claim {}, column {column}", shortened(key)),
+            expected,
+            got: shortened(got),
+        }
+    }
+
     /// What this is for the caller of `store`.
     pub(crate) fn in_store(self, store: &impl std::fmt::Display) -> StoreError {
         StoreError::Invalid {
             store: store.to_string(),
-            what: format!("claim {}, column {}", self.key, self.column),
+            what: self.what,
             expected: self.expected,
             got: self.got,
         }
@@ -112,25 +121,24 @@ impl ClaimRow {
     /// The row of a record.
     pub(crate) fn encode(key: &ClaimKey, record: &Record) -> Result<Self, Misfit> {
         let at_most = |column, expected, limit: usize, got: Option<usize>| match got {
-            Some(got) if got > limit => Err(Misfit {
-                key: key.to_string(),
-                column,
-                expected,
-                got: format!("{got} bytes"),
-            }),
+            Some(got) if got > limit => {
+                let got = format!("{got} bytes");
+                Err(Misfit::in_column(key.as_str(), column, expected, &got))
+            }
             _ => Ok(()),
         };
+        let (result, body) = (record.result.as_ref(), record.body.as_ref());
         at_most(
             "result",
             "at most 16384 bytes",
             Record::MAX_RESULT_BYTES,
-            record.result.as_ref().map(String::len),
+            result.map(String::len),
         )?;
         at_most(
             "body",
             "at most 32768 bytes",
             Record::MAX_BODY_BYTES,
-            record.body.as_ref().map(Vec::len),
+            body.map(Vec::len),
         )?;
         let object = record.object.as_ref();
         let token = object.and_then(|object| object.token.as_ref());
@@ -172,12 +180,8 @@ impl ClaimRow {
 
     /// The key and the record of a row.
     pub(crate) fn decode(self) -> Result<(ClaimKey, Record), Misfit> {
-        let misfit = |column, expected, got: &str| Misfit {
-            key: shortened(&self.key),
-            column,
-            expected,
-            got: shortened(got),
-        };
+        let misfit =
+            |column, expected, got: &str| Misfit::in_column(&self.key, column, expected, got);
         let status = |column, text: &str| {
             Status::from_name(text).ok_or_else(|| misfit(column, STATUS, text))
         };
@@ -272,7 +276,54 @@ impl ClaimRow {
     }
 }
 
-/// The beginning of a text for an error message: a row's text can be any length.
-fn shortened(text: &str) -> String {
-    text.chars().take(100).collect()
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::samples;
+
+    proptest! {
+        #[test]
+        fn a_row_says_what_its_record_said(key in samples::key(), record in samples::record()) {
+            let row = ClaimRow::encode(&key, &record).unwrap();
+            prop_assert_eq!(row.decode().unwrap(), (key, record));
+        }
+    }
+
+    #[test]
+    fn a_value_that_would_be_written_back_otherwise_is_no_value() {
+        let (owner, upper) = ("ab".repeat(16), "AB".repeat(16));
+        let row = bare_row();
+        for (owner, revision) in [
+            (Some(upper.clone()), None),
+            (Some(format!("+{}", &owner[1..])), None),
+            (None, Some(format!("{upper}.1"))),
+            (None, Some(format!("{owner}.01"))),
+            (None, Some(format!("{owner}.+1"))),
+        ] {
+            let got = owner.clone().or(revision.clone()).unwrap();
+            let row = ClaimRow {
+                owner,
+                revision,
+                ..row.clone()
+            };
+            assert_eq!(row.decode().unwrap_err().got, got);
+        }
+        assert!(row.decode().is_ok());
+    }
+
+    #[test]
+    fn an_error_keeps_the_beginning_of_a_long_text() {
+        let row = ClaimRow {
+            status: "é".repeat(1_000_000),
+            ..bare_row()
+        };
+        assert_eq!(row.decode().unwrap_err().got, "é".repeat(100));
+    }
+
+    fn bare_row() -> ClaimRow {
+        let key = ClaimKey::from_digest([1; 32]);
+        ClaimRow::encode(&key, &samples::bare(Status::Done, 1)).unwrap()
+    }
 }

@@ -1,11 +1,15 @@
 //! The claim ledger in SQL: one table, one row a claim, compare-and-swap in one statement.
 //!
-//! The reader's way: [`SqliteStore`] (the embedded default) → `columns` (record ↔ row) and `statements` (the SQL, in
-//! the dialect that SQLite and PostgreSQL share). No claim protocol here: that is
+//! The reader's way: [`SqliteStore`] (the embedded default) → `columns` (record ↔ row), `listing` (pages) and
+//! `statements` (the SQL, in the dialect that SQLite and PostgreSQL share). No claim protocol here: that is
 //! [`identity_core::claim`]'s, which asks a store only for compare-and-swap.
 
 mod columns;
+mod listing;
 mod statements;
+
+#[cfg(test)]
+mod samples;
 
 #[cfg(feature = "sqlite")]
 mod sqlite;

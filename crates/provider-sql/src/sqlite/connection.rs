@@ -79,7 +79,7 @@ pub(crate) async fn begin_immediate(
 #[derive(Debug)]
 pub(crate) struct Slot {
     options: SqliteConnectOptions,
-    idle: Mutex<Option<SqliteConnection>>,
+    pub(super) idle: Mutex<Option<SqliteConnection>>,
 }
 
 impl Slot {

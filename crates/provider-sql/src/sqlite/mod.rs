@@ -4,20 +4,25 @@ mod connection;
 mod error;
 mod migrate;
 
+#[cfg(test)]
+mod fixture;
+#[cfg(test)]
+mod tests;
+
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use identity_core::claim::{
-    ClaimKey, ClaimStore, Cursor, ListQuery, Page, Precondition, Record, StoreError, Stored,
-    Version,
+    ClaimKey, ClaimStore, ListQuery, Page, Precondition, Record, StoreError, Stored, Version,
 };
 use sqlx::query::Query;
 use sqlx::sqlite::{SqliteArguments, SqliteConnectOptions, SqliteRow};
 use sqlx::{ConnectOptions, Executor, Row, Sqlite, SqliteConnection};
 
-use crate::columns::ClaimRow;
+use crate::columns::{ClaimRow, Misfit};
+use crate::listing::Listing;
 use crate::statements;
 use connection::{Patience, Slot, begin_immediate, options};
 use migrate::{APPLICATION_ID, Found, KNOWN, prepare};
@@ -40,8 +45,6 @@ impl SqliteStore {
     /// How long to wait for other processes' locks, unless there is a reason for another time: 30 s, well within a
     /// lease.
     pub const LOCK_WAIT: Duration = Duration::from_secs(30);
-    /// The most rows of a page, whatever limit it was asked for: a row can have 48 KiB.
-    pub const MAX_PAGE: u32 = 1_000;
 
     /// Opens the store in this file; creates it, not its folder, if it does not exist. Waits at most about `lock_wait` for
     /// other processes, now and at each call.
@@ -186,31 +189,19 @@ impl SqliteStore {
     /// A column whose bytes are not what its type says, text that is not UTF-8 for example.
     fn unreadable(&self, row: &SqliteRow, error: sqlx::Error) -> StoreError {
         match error {
-            sqlx::Error::ColumnDecode { index, source } => StoreError::Invalid {
-                store: self.to_string(),
-                what: format!(
-                    "claim {}, column {}",
-                    row.try_get::<String, _>("key").unwrap_or_default(),
-                    index.trim_matches('"')
-                ),
-                expected: "a value of the column's type",
-                got: source.to_string(),
-            },
+            sqlx::Error::ColumnDecode { index, source } => Misfit::in_column(
+                &row.try_get::<String, _>("key").unwrap_or_default(),
+                index.trim_matches('"'),
+                "a value of the column's type",
+                &source.to_string(),
+            )
+            .in_store(self),
             error => self.unavailable("reading a claim", error),
         }
     }
 
     fn unavailable(&self, doing: &'static str, error: sqlx::Error) -> StoreError {
         error::unavailable(self.to_string(), doing, self.lock_wait, error)
-    }
-
-    fn invalid(&self, what: &str, expected: &'static str, got: String) -> StoreError {
-        StoreError::Invalid {
-            store: self.to_string(),
-            what: what.to_owned(),
-            expected,
-            got,
-        }
     }
 }
 
@@ -257,53 +248,26 @@ impl ClaimStore for SqliteStore {
     }
 
     async fn list(&self, query: &ListQuery) -> Result<Page, StoreError> {
-        let mut statuses = query.statuses.clone();
-        statuses.sort_unstable();
-        statuses.dedup();
-        if query.limit == 0 {
-            return Err(self.invalid("limit of a page", "1 or more", "0".to_owned()));
+        let listing = Listing::new(query).map_err(|misfit| misfit.in_store(self))?;
+        if listing.statuses.is_empty() {
+            return Ok(listing.page(Vec::new()));
         }
-        if statuses.is_empty() {
-            return Ok(Page {
-                claims: Vec::new(),
-                next: None,
-            });
-        }
-        let limit = query.limit.min(Self::MAX_PAGE);
-        let until = query
-            .claimed_until
-            .map_or(i64::MAX, |until| until.seconds().0);
-        let (after_time, after_key) = match &query.after {
-            None => (i64::MIN, String::new()),
-            Some(Cursor(text)) => parse_cursor(text).ok_or_else(|| {
-                self.invalid("cursor", "one that a page ended with", text.clone())
-            })?,
-        };
-        let sql = statements::list(statuses.len());
+        let sql = statements::list(listing.statuses.len());
+        let (after_time, after_key) = &listing.after;
         let bound = || {
             let query = sqlx::query(sqlx::AssertSqlSafe(sql.clone()))
-                .bind(until)
-                .bind(after_time)
+                .bind(listing.until)
+                .bind(*after_time)
                 .bind(after_key.clone())
-                .bind(i64::from(limit) + 1);
-            statuses
+                .bind(listing.rows());
+            listing
+                .statuses
                 .iter()
                 .fold(query, |query, status| query.bind(status.as_str()))
         };
         let rows = self.read("listing claims", bound).await?;
-        let mut claims = rows
-            .iter()
-            .map(|row| self.stored(row))
-            .collect::<Result<Vec<_>, _>>()?;
-        // One row more than the page holds says that there is a next one.
-        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        let more = claims.len() > limit;
-        claims.truncate(limit);
-        let next = claims.last().filter(|_| more).map(|(key, stored)| {
-            let time = stored.record.claimed_at.0;
-            Cursor(format!("{time} {key}"))
-        });
-        Ok(Page { claims, next })
+        let claims: Result<_, _> = rows.iter().map(|row| self.stored(row)).collect();
+        Ok(listing.page(claims?))
     }
 }
 
@@ -318,11 +282,6 @@ async fn connect(
 
 fn get<'q>(key: &ClaimKey) -> Query<'q, Sqlite, SqliteArguments> {
     sqlx::query(statements::GET.as_str()).bind(key.to_string())
-}
-
-fn parse_cursor(text: &str) -> Option<(i64, String)> {
-    let (time, key) = text.split_once(' ')?;
-    Some((time.parse().ok()?, ClaimKey::parse(key)?.to_string()))
 }
 
 /// Says in our words what SQLite would call "unable to open database file". Looks at the metadata only: opening and
@@ -340,6 +299,10 @@ fn check_path(path: &Path) -> Result<(), OpenError> {
         Some(_) => {}
     }
     match std::fs::metadata(path) {
+        // SQLite takes a file of one byte for an empty one, and would write over it.
+        Ok(metadata) if metadata.is_file() && metadata.len() == 1 => {
+            Err(bad("what is there has one byte and is no SQLite file"))
+        }
         Ok(metadata) if metadata.is_file() => Ok(()),
         Ok(_) => Err(OpenError::NotAFile {
             path: path.to_owned(),
