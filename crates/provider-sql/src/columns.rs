@@ -78,6 +78,7 @@ claim_columns! {
     body: Option<Vec<u8>>,
     released_at: Option<i64>,
     released_from: Option<String>,
+    released_attempt: Option<i64>,
 }
 
 /// A value that no claim, and no query for claims, can hold.
@@ -115,7 +116,7 @@ const OWNER: &str = "32 lower-case hex characters";
 const COUNT: &str = "0 to 4294967295";
 const OBJECT: &str = "provider, container and key, or none of the three";
 const TOKEN: &str = "kind and value, or neither";
-const RELEASE: &str = "released_at and released_from, or neither";
+const RELEASE: &str = "released_at, released_from and released_attempt, or none of the three";
 
 impl ClaimRow {
     /// The row of a record.
@@ -175,6 +176,7 @@ impl ClaimRow {
             released_from: record
                 .released
                 .map(|release| release.from.as_str().to_owned()),
+            released_attempt: record.released.map(|release| release.attempt.into()),
         })
     }
 
@@ -233,13 +235,14 @@ impl ClaimRow {
             }),
             part => return Err(misfit("object_provider", OBJECT, &format!("{part:?}"))),
         };
-        let released = match (self.released_at, &self.released_from) {
-            (None, None) => None,
-            (Some(at), Some(from)) => Some(Release {
+        let released = match (self.released_at, &self.released_from, self.released_attempt) {
+            (None, None, None) => None,
+            (Some(at), Some(from), Some(attempt)) => Some(Release {
                 at: UnixSeconds(at),
                 from: status("released_from", from)?,
+                attempt: count("released_attempt", attempt)?,
             }),
-            half => return Err(misfit("released_at", RELEASE, &format!("{half:?}"))),
+            part => return Err(misfit("released_at", RELEASE, &format!("{part:?}"))),
         };
         let record = Record {
             status: status("status", &self.status)?,

@@ -41,7 +41,8 @@ const STEPS: [&str; 1] = [
     result TEXT,                         -- JSON
     body BLOB,                           -- of an event that could not be read
     released_at INTEGER,                 -- Unix seconds
-    released_from TEXT                   -- the status before
+    released_from TEXT,                  -- the status before
+    released_attempt INTEGER             -- the attempt before
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX firstclaim_claims_by_status ON firstclaim_claims (status, claimed_at, key);",
 ];

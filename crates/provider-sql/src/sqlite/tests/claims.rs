@@ -194,8 +194,13 @@ async fn what_no_claim_can_hold_is_named_by_row_and_column() {
         ("released_at", "released_at = 3", "Some(3)"),
         (
             "released_from",
-            "released_at = 3, released_from = 'x'",
+            "released_at = 3, released_from = 'x', released_attempt = 1",
             "\"x\"",
+        ),
+        (
+            "released_attempt",
+            "released_at = 3, released_from = 'done', released_attempt = -1",
+            "\"-1\"",
         ),
         ("error", "error = CAST(x'ff' AS TEXT)", "utf-8"),
     ];

@@ -1,6 +1,7 @@
 //! What the store promises, against real files and real processes.
 
 mod claims;
+mod conformance;
 mod files;
 mod listing;
 mod processes;
