@@ -1,2 +1,30 @@
-//! x
-fn main() {}
+//! `cargo xtask COMMAND`: the workspace's own commands, one file for each.
+
+mod run;
+mod test;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: cargo xtask COMMAND
+
+  test    every check: format, clippy, rustdoc, tests, vectors (sets up what it needs under target/)";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let result = match arguments.as_slice() {
+        ["test"] => test::test(),
+        _ => {
+            run::say(USAGE);
+            return ExitCode::from(2);
+        }
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(what) => {
+            run::say(&format!("xtask: {what}"));
+            ExitCode::FAILURE
+        }
+    }
+}

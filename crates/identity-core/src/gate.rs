@@ -1,1 +1,528 @@
-//! todo
+//! The gate: event in → identity → claim → job → end recorded → disposition out. All handlers and the CLI share it.
+//!
+//! [`Gate::settle`] is the one path. Its table of answers is [`Outcome::disposition`]; a won claim's life is in
+//! `gate/supervise.rs`; whole deliveries are answered in `gate/batch.rs`.
+
+mod allow;
+mod batch;
+mod outcome;
+mod supervise;
+#[cfg(test)]
+mod tests;
+
+use std::{sync::Arc, time::Duration};
+
+use futures_util::future::BoxFuture;
+use sha2::{Digest as _, Sha256};
+use tokio_util::sync::CancellationToken;
+
+pub use self::{
+    allow::AllowList,
+    batch::ItemAnswer,
+    outcome::{Disposition, NoJob, Outcome},
+};
+use crate::{
+    claim::{
+        ClaimKey, Claimed, Claims, Lease, Likeness, Reason, Record, RecordedObject,
+        RecordedPipeline, Status,
+    },
+    event::{Item, Reading, StorageEvent, Unreadable},
+    host::Clock,
+    identity::{Contract, ObjectAddress, ObjectVersion, VersionToken},
+    job::{Job, JobContext, JobError, Output},
+    object::{ObjectError, ObjectStore},
+    text::error_chain,
+};
+
+/// What a gate is made of.
+#[derive(Debug)]
+pub struct Parts {
+    /// The pipeline contract.
+    pub contract: Contract,
+    /// Claims, with their store and terms.
+    pub claims: Claims,
+    /// The clock that leases and run times are measured by.
+    pub clock: Arc<dyn Clock>,
+    /// Reads objects.
+    pub objects: Arc<dyn ObjectStore>,
+    /// The job.
+    pub job: Arc<dyn Job>,
+    /// After this time a job is stopped.
+    pub max_run: Duration,
+    /// Which containers events may name.
+    pub allow: AllowList,
+}
+
+/// The one way from an event to an answer. Cloning gives another handle to the same gate.
+#[derive(Debug, Clone)]
+pub struct Gate {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    parts: Parts,
+    pipeline: RecordedPipeline,
+    context: (Arc<str>, Arc<str>),
+    stop: CancellationToken,
+}
+
+/// What became of one event, for logs, counts and answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settled {
+    /// The claim it is about: a job ID, or the key of a recorded rejection.
+    pub key: Option<ClaimKey>,
+    /// The object's URI for people.
+    pub uri: Option<String>,
+    /// What became of it.
+    pub outcome: Outcome,
+}
+
+/// An event on its way to a claim.
+enum Prepared {
+    /// A job to claim.
+    Job(Box<(ClaimKey, ObjectVersion)>),
+    /// Decided without a claim.
+    Settled(Settled),
+}
+
+impl Gate {
+    /// A gate made of `parts`.
+    pub fn new(parts: Parts) -> Self {
+        let contract = &parts.contract;
+        let pipeline = RecordedPipeline {
+            name: contract.name().to_owned(),
+            version: contract.version().to_owned(),
+            scheme: contract.scheme().as_str().to_owned(),
+            params_digest: contract.params().digest(),
+            contract_digest: contract.digest().to_owned(),
+        };
+        let context = (contract.name().into(), contract.version().into());
+        Self {
+            inner: Arc::new(Inner {
+                parts,
+                pipeline,
+                context,
+                stop: CancellationToken::new(),
+            }),
+        }
+    }
+
+    /// Stops every running job: each is ended as `failed`, so that the next delivery wins at once. Nothing is claimed
+    /// from then on.
+    pub fn stop(&self) {
+        self.inner.stop.cancel();
+    }
+
+    /// Takes one reading of a delivery to its outcome.
+    ///
+    /// Dropping the returned future stops its job; the claim is then ended as `failed` by a task that outlives it.
+    pub async fn settle(&self, item: &Item) -> Settled {
+        let started = self.clock().monotonic();
+        let settled = match self.prepare(item).await {
+            Prepared::Settled(settled) => settled,
+            Prepared::Job(job) => self.claim_and_run(*job, 0).await,
+        };
+        self.log(&settled, self.clock().monotonic().saturating_sub(started));
+        settled
+    }
+
+    fn log(&self, settled: &Settled, took: Duration) {
+        let Settled { key, uri, outcome } = settled;
+        tracing::info!(
+            job_id = key.as_ref().map(ClaimKey::as_str),
+            uri,
+            outcome = outcome.as_str(),
+            attempt = outcome.attempt(),
+            millis = u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+            error = outcome.error(),
+            "event"
+        );
+    }
+
+    /// Everything before the claim: may this event be a job, of which version, under which ID?
+    async fn prepare(&self, item: &Item) -> Prepared {
+        let event = match &item.reading {
+            Reading::Event(event) => event,
+            Reading::Ignored(kind) => return ignored(None, NoJob::Kind(*kind)),
+            Reading::Unreadable(unreadable) => return self.unreadable(unreadable).await,
+        };
+        if !self.inner.parts.allow.allows(&event.address) {
+            let error = format!(
+                "{} lies in a container that is not on the allow-list",
+                event.address
+            );
+            return self.refuse(event, Reason::NotAllowed, error).await;
+        }
+        if !self
+            .contract()
+            .select()
+            .selects(&event.address.key.display())
+        {
+            return ignored(Some(&event.address), NoJob::NotSelected);
+        }
+        let token = match event.token_for(self.contract().scheme()) {
+            Ok(Some(token)) => token,
+            Ok(None) => match self.head(&event.address).await {
+                Ok(Some(token)) => token,
+                Ok(None) => return ignored(Some(&event.address), NoJob::Gone),
+                Err(error) => return unavailable(&event.address, &error),
+            },
+            Err(refusal) => {
+                return self
+                    .refuse(event, Reason::Refused, error_chain(&refusal))
+                    .await;
+            }
+        };
+        let object = ObjectVersion {
+            address: event.address.clone(),
+            token,
+        };
+        match self.contract().deriver().job_id(&object) {
+            Ok(id) => Prepared::Job(Box::new((ClaimKey::from(id), object))),
+            Err(refusal) => {
+                self.refuse(event, Reason::Refused, error_chain(&refusal))
+                    .await
+            }
+        }
+    }
+
+    /// Records a delivery that could not be read, under the digest of its bytes, and keeps them.
+    async fn unreadable(&self, unreadable: &Unreadable) -> Prepared {
+        let Unreadable { error, bytes } = unreadable;
+        let reason = if error.refusal().is_some() {
+            Reason::Refused
+        } else {
+            Reason::Unreadable
+        };
+        let key = digest("firstclaim/unreadable/1\n", &[bytes]);
+        let kept = bytes.len().min(Record::MAX_BODY_BYTES);
+        let text = error_chain(error);
+        let record = Record {
+            body: Some(bytes[..kept].to_vec()),
+            ..self.rejection(reason, text.clone())
+        };
+        let outcome = self.record(&key, record, reason, text).await;
+        Prepared::Settled(Settled {
+            key: Some(key),
+            uri: None,
+            outcome,
+        })
+    }
+
+    /// Records an event that was read and may not, or cannot, become a job, under the digest of what it says. The
+    /// record holds all of it, so there is no body to keep; and two deliveries of it are one record.
+    async fn refuse(&self, event: &StorageEvent, reason: Reason, error: String) -> Prepared {
+        let StorageEvent {
+            address,
+            token,
+            etag,
+            ..
+        } = event;
+        let token_text = token.as_ref().map(ToString::to_string).unwrap_or_default();
+        let pipeline = &self.inner.pipeline;
+        let key = digest(
+            "firstclaim/refused/1\n",
+            &[
+                address.provider.as_str().as_bytes(),
+                address.account.as_deref().unwrap_or_default().as_bytes(),
+                address.container.as_bytes(),
+                address.key.exact_bytes(),
+                token_text.as_bytes(),
+                etag.as_deref().unwrap_or_default().as_bytes(),
+                pipeline.name.as_bytes(),
+                reason.as_str().as_bytes(),
+            ],
+        );
+        let object = Some(RecordedObject::new(address, token.as_ref()));
+        let record = Record {
+            object,
+            ..self.rejection(reason, error.clone())
+        };
+        let outcome = self.record(&key, record, reason, error).await;
+        Prepared::Settled(Settled {
+            key: Some(key),
+            uri: Some(address.to_string()),
+            outcome,
+        })
+    }
+
+    async fn record(
+        &self,
+        key: &ClaimKey,
+        record: Record,
+        reason: Reason,
+        error: String,
+    ) -> Outcome {
+        match self.claims().record(key, record).await {
+            Ok(_) => Outcome::Rejected { reason, error },
+            Err(error) => Outcome::Unavailable {
+                error: error_chain(&error),
+            },
+        }
+    }
+
+    fn rejection(&self, reason: Reason, error: String) -> Record {
+        let now = self.clock().unix_millis().seconds();
+        Record {
+            status: Status::Rejected,
+            attempt: 0,
+            owner: None,
+            revision: None,
+            claimed_at: now,
+            lease_until: None,
+            waiting_until: None,
+            finished_at: Some(now),
+            expires_at: None,
+            object: None,
+            pipeline: self.inner.pipeline.clone(),
+            redrives: 0,
+            reason: Some(reason),
+            error: Some(error),
+            result: None,
+            body: None,
+            released: None,
+        }
+    }
+
+    async fn claim_and_run(
+        &self,
+        (key, object): (ClaimKey, ObjectVersion),
+        followed: u32,
+    ) -> Settled {
+        let recorded = RecordedObject::new(&object.address, Some(&object.token));
+        let uri = Some(object.address.to_string());
+        if self.inner.stop.is_cancelled() {
+            // A claim now would be an attempt spent on nothing.
+            let error = "the worker is being stopped".to_owned();
+            return Settled {
+                key: Some(key),
+                uri,
+                outcome: Outcome::Unavailable { error },
+            };
+        }
+        let outcome = match self
+            .claims()
+            .claim(&key, &recorded, &self.inner.pipeline)
+            .await
+        {
+            Ok(Claimed::Won(lease)) => self.run(lease, object, followed).await,
+            Ok(Claimed::Ended { record, likeness }) => {
+                self.ended(&key, &record, &likeness, &recorded)
+            }
+            Ok(Claimed::Held {
+                until, suspicious, ..
+            }) => {
+                if suspicious {
+                    tracing::warn!(job_id = %key, until = until.0, "a lease ends later than any should: a clock is wrong");
+                }
+                Outcome::Held { until }
+            }
+            Ok(Claimed::Collapsed { record, differing }) => {
+                return self.collapsed(&key, &record, &differing, recorded).await;
+            }
+            Err(error) => Outcome::Unavailable {
+                error: error_chain(&error),
+            },
+        };
+        Settled {
+            key: Some(key),
+            uri,
+            outcome,
+        }
+    }
+
+    fn ended(
+        &self,
+        key: &ClaimKey,
+        record: &Record,
+        likeness: &Likeness,
+        event: &RecordedObject,
+    ) -> Outcome {
+        match (likeness, &record.object) {
+            (Likeness::Folded, Some(recorded)) => {
+                tracing::warn!(job_id = %key, recorded = %recorded, event = %event, "two spellings, one job under this scheme");
+            }
+            (
+                Likeness::Same {
+                    contract_changed: true,
+                },
+                _,
+            ) => {
+                tracing::warn!(job_id = %key, version = self.inner.pipeline.version,
+                    "the pipeline's contract changed under the same version: what is done stays as it was done");
+            }
+            _ => {}
+        }
+        if record.status == Status::Rejected {
+            let reason = record.reason.unwrap_or(Reason::Permanent);
+            return Outcome::Rejected {
+                reason,
+                error: record.error.clone().unwrap_or_default(),
+            };
+        }
+        Outcome::Duplicate
+    }
+
+    /// Two jobs under one ID: the second is recorded under a key of its own, never taken for a duplicate.
+    async fn collapsed(
+        &self,
+        key: &ClaimKey,
+        standing: &Record,
+        differing: &[&str],
+        event: RecordedObject,
+    ) -> Settled {
+        let token = event
+            .token
+            .as_ref()
+            .map(|(kind, value)| format!("{}:{value}", kind.as_str()))
+            .unwrap_or_default();
+        let pipeline = &self.inner.pipeline;
+        let own_key = digest(
+            "firstclaim/collapsed/1\n",
+            &[
+                key.as_str(),
+                &event.to_string(),
+                &token,
+                &pipeline.name,
+                &pipeline.params_digest,
+            ]
+            .map(str::as_bytes),
+        );
+        let other = standing
+            .object
+            .as_ref()
+            .map_or_else(|| "an unknown object".to_owned(), ToString::to_string);
+        let error = format!(
+            "the ID {key} already stands for another job ({other}): {} differ",
+            differing.join(", ")
+        );
+        let uri = Some(event.to_string());
+        let record = Record {
+            object: Some(event),
+            ..self.rejection(Reason::Collapsed, error.clone())
+        };
+        let outcome = self
+            .record(&own_key, record, Reason::Collapsed, error)
+            .await;
+        Settled {
+            key: Some(own_key),
+            uri,
+            outcome,
+        }
+    }
+
+    /// Runs a won claim in a task of its own, so that its end is recorded even if the caller goes away.
+    async fn run(&self, lease: Lease, object: ObjectVersion, followed: u32) -> Outcome {
+        let stop = self.inner.stop.child_token();
+        let _stop_when_dropped = stop.clone().drop_guard();
+        let task = tokio::spawn(supervise::supervise(
+            self.clone(),
+            lease,
+            object,
+            stop,
+            followed,
+        ));
+        match task.await {
+            Ok(outcome) => outcome,
+            Err(error) => Outcome::Unavailable {
+                error: format!("the job's supervisor ended: {}", error_chain(&error)),
+            },
+        }
+    }
+
+    /// Claims and runs the job of another version of an object. Boxed, for it may come here again.
+    fn run_object(
+        &self,
+        object: ObjectVersion,
+        followed: u32,
+    ) -> BoxFuture<'_, (Option<ClaimKey>, Outcome)> {
+        Box::pin(async move {
+            match self.contract().deriver().job_id(&object) {
+                Ok(id) => {
+                    let key = ClaimKey::from(id);
+                    let settled = self.claim_and_run((key, object), followed).await;
+                    (settled.key, settled.outcome)
+                }
+                Err(refusal) => (
+                    None,
+                    Outcome::Rejected {
+                        reason: Reason::Refused,
+                        error: error_chain(&refusal),
+                    },
+                ),
+            }
+        })
+    }
+
+    async fn run_job(&self, lease: &Lease, object: &ObjectVersion) -> Result<Output, JobError> {
+        let (pipeline_name, pipeline_version) = self.inner.context.clone();
+        let objects = self.inner.parts.objects.clone();
+        let context = JobContext {
+            object: object.clone(),
+            pipeline_name,
+            pipeline_version,
+            objects,
+        };
+        self.inner.parts.job.run(lease, &context).await
+    }
+
+    /// The version that the object store holds now, by the token that the scheme hashes.
+    async fn head(&self, address: &ObjectAddress) -> Result<Option<VersionToken>, ObjectError> {
+        let head = self.inner.parts.objects.head(address).await?;
+        Ok(head.and_then(|head| {
+            self.contract()
+                .scheme()
+                .token(Some(&head.token), head.etag.as_ref())
+                .cloned()
+        }))
+    }
+
+    fn contract(&self) -> &Contract {
+        &self.inner.parts.contract
+    }
+
+    fn claims(&self) -> &Claims {
+        &self.inner.parts.claims
+    }
+
+    fn clock(&self) -> &Arc<dyn Clock> {
+        &self.inner.parts.clock
+    }
+
+    fn max_run(&self) -> Duration {
+        self.inner.parts.max_run
+    }
+}
+
+fn ignored(address: Option<&ObjectAddress>, reason: NoJob) -> Prepared {
+    let uri = address.map(ToString::to_string);
+    Prepared::Settled(Settled {
+        key: None,
+        uri,
+        outcome: Outcome::Ignored(reason),
+    })
+}
+
+fn unavailable(address: &ObjectAddress, error: &ObjectError) -> Prepared {
+    let outcome = Outcome::Unavailable {
+        error: error_chain(error),
+    };
+    Prepared::Settled(Settled {
+        key: None,
+        uri: Some(address.to_string()),
+        outcome,
+    })
+}
+
+/// SHA-256 over a line that names what is hashed, and the parts, each as its length in 8 bytes (big-endian) and its
+/// bytes. The line keeps such keys apart from job IDs.
+fn digest(domain: &str, parts: &[&[u8]]) -> ClaimKey {
+    let mut hasher = Sha256::new();
+    hasher.update(domain);
+    for part in parts {
+        hasher.update(u64::try_from(part.len()).unwrap_or(u64::MAX).to_be_bytes());
+        hasher.update(part);
+    }
+    ClaimKey::from_digest(hasher.finalize().into())
+}

@@ -7,12 +7,17 @@
 
 pub mod event;
 pub mod identity;
+pub mod text;
 
 #[cfg(feature = "gate")]
 pub mod claim;
 #[cfg(feature = "gate")]
 pub mod gate;
 #[cfg(feature = "gate")]
+pub mod host;
+#[cfg(feature = "gate")]
 pub mod job;
 #[cfg(feature = "gate")]
 pub mod object;
+#[cfg(feature = "gate")]
+pub mod settings;

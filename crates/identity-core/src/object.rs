@@ -13,8 +13,10 @@ pub type ObjectStream = Box<dyn AsyncRead + Send + Unpin>;
 /// What a HEAD tells.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Head {
-    /// The version that the store holds now.
+    /// The version that the store holds now, by its best token.
     pub token: VersionToken,
+    /// Its ETag, also where a better token is known.
+    pub etag: Option<VersionToken>,
     /// Size in bytes.
     pub size: u64,
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::identity::{ObjectVersion, Provider, TokenKind};
+use crate::identity::{JobId, ObjectAddress, Provider, TokenKind, VersionToken};
 
 /// The key of a claim: 64 lower-case hex characters, a job ID or another SHA-256 of this crate's.
 ///
@@ -33,6 +33,12 @@ impl ClaimKey {
     /// The 64 characters.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+impl From<JobId> for ClaimKey {
+    fn from(id: JobId) -> Self {
+        Self::from_digest(id.into())
     }
 }
 
@@ -183,7 +189,7 @@ impl fmt::Display for Status {
 }
 
 /// The object of a claim, as the record keeps it for people, for the duplicate check and for redrives.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct RecordedObject {
     /// Where it lives.
     pub provider: Provider,
@@ -199,20 +205,17 @@ pub struct RecordedObject {
     pub token: Option<(TokenKind, String)>,
 }
 
-impl From<&ObjectVersion> for RecordedObject {
-    fn from(object: &ObjectVersion) -> Self {
-        let (address, key, raw) = (
-            &object.address,
-            object.address.key.display(),
-            object.address.key.raw(),
-        );
+impl RecordedObject {
+    /// The record of an object, at a version if one is known.
+    pub fn new(address: &ObjectAddress, token: Option<&VersionToken>) -> Self {
+        let (key, raw) = (address.key.display(), address.key.raw());
         Self {
             provider: address.provider,
             account: address.account.clone(),
             container: address.container.clone(),
             raw_key: (raw != key).then(|| raw.into_owned()),
             key: key.into_owned(),
-            token: Some((object.token.kind(), object.token.value().to_owned())),
+            token: token.map(|token| (token.kind(), token.value().to_owned())),
         }
     }
 }
@@ -228,7 +231,7 @@ impl fmt::Display for RecordedObject {
 }
 
 /// Under which pipeline a claim was made. Every field is empty on rows that another program wrote.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct RecordedPipeline {
     /// The contract's `name`.
     pub name: String,
@@ -299,18 +302,20 @@ impl Reason {
 }
 
 /// An operator's command that moved a claim, kept with it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Release {
     /// When, in Unix seconds.
     pub at: UnixSeconds,
     /// Where the claim stood before.
     pub from: Status,
+    /// Which attempt was the last one then: `max_attempts` counts from here, or an exhausted claim could not be released.
+    pub attempt: u32,
 }
 
 /// What a store keeps under a key.
 ///
 /// Fields that another program's row lacks are `None`; such a row is honoured (see [`Record::lease_end`]).
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Record {
     /// Where the claim stands.
     pub status: Status,

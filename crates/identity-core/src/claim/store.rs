@@ -15,7 +15,7 @@ use super::record::{ClaimKey, Record, Status, UnixMillis};
 pub struct Version(pub String);
 
 /// A row as it stood when it was read.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Stored {
     /// What it holds.
     pub record: Record,
@@ -24,7 +24,7 @@ pub struct Stored {
 }
 
 /// Under which condition a write takes place. Failing it is [`StoreError::Conflict`].
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Precondition {
     /// There is no row under the key. Otherwise: somebody has claimed it.
     Absent,

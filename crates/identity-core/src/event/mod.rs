@@ -56,7 +56,7 @@ use std::sync::Arc;
 
 pub use error::{ReadError, Unreadable};
 
-use crate::identity::{ObjectAddress, ObjectVersion, Refusal, TokenKind, VersionToken};
+use crate::identity::{ObjectAddress, ObjectVersion, Refusal, Scheme, TokenKind, VersionToken};
 
 /// How many texts inside texts are followed: a notification in SNS in SQS is 2.
 pub const MAX_DEPTH: usize = 8;
@@ -133,7 +133,7 @@ pub enum Reading {
 }
 
 /// Why something that was understood is no job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Ignored {
     /// An object was removed.
@@ -178,6 +178,20 @@ impl StorageEvent {
             address: self.address.clone(),
             token,
         })
+    }
+
+    /// The token that this scheme hashes; `None` if the store must be asked for it.
+    ///
+    /// # Errors
+    ///
+    /// The [`Refusal`] of an ETag that identity cannot use, where the scheme needs it.
+    pub fn token_for(&self, scheme: Scheme) -> Result<Option<VersionToken>, Refusal> {
+        match scheme {
+            Scheme::Ingest => Ok(scheme
+                .token(self.token.as_ref(), self.etag_token()?.as_ref())
+                .cloned()),
+            Scheme::Strict | Scheme::Reference => Ok(self.token.clone()),
+        }
     }
 
     /// The ETag as a token, for the scheme that takes no other (`ingest`); `None` if the store must be asked for it.

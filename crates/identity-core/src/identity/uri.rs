@@ -44,6 +44,13 @@ impl Provider {
             Self::File => "file",
         }
     }
+
+    /// The provider that [`Provider::uri_scheme`] names, or `None`.
+    pub fn from_uri_scheme(scheme: &str) -> Option<Self> {
+        [Self::S3, Self::Gcs, Self::Azure, Self::File]
+            .into_iter()
+            .find(|provider| provider.uri_scheme() == scheme)
+    }
 }
 
 /// An object's key twice: exact, and as it stood in the payload.

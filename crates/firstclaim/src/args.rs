@@ -1,0 +1,202 @@
+//! The command line: every command, flag and example.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use identity_core::{claim::Status, identity::Scheme};
+
+/// Exactly-once spatial jobs from at-least-once storage events, on one machine.
+#[derive(Debug, Parser)]
+#[command(name = "firstclaim", version, arg_required_else_help = true, after_help = "\
+Examples:
+  firstclaim id event.json                          the job ID of each event in an envelope
+  firstclaim run --pipeline pipeline.toml inbox/    run the pipeline's job once for each file in a folder
+  firstclaim run events/*.json                      … or for each object that storage events name
+  firstclaim claims list --status failed            what failed and waits for its next delivery
+  firstclaim claims show ID                         why it was skipped, who holds it, what happens next
+
+Exit codes: 0 all well, 1 something failed or was refused, 2 wrong usage or configuration.")]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Derive the job IDs of storage events, without claiming or running anything
+    Id(IdArgs),
+    /// Claim and run the pipeline's job for every event or file, each exactly once
+    Run(RunArgs),
+    /// Look at claims, and give them back
+    Claims(ClaimsArgs),
+    /// Check this build's job IDs against files of published ones
+    Vectors(VectorsArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  firstclaim id event.json
+  firstclaim id --scheme reference --json event.json
+  aws sqs receive-message --queue-url URL | firstclaim id --json -
+
+A FILE is an envelope as a provider delivers it (S3 notification, SQS, SNS, EventBridge), or an HTTP request as
+{\"method\",\"path\",\"headers\",\"body\"}. With --json, one object a line for each event in it. An event that carries no
+version token has no job ID yet (the gate would ask the store for it): its token and job_id are null, and the exit code
+is 1.")]
+pub(crate) struct IdArgs {
+    #[command(flatten)]
+    pub(crate) pipeline: PipelineArg,
+    /// Derive by this scheme instead of the pipeline's; without a pipeline file, for name `default`, version `0.0.0` and
+    /// no parameters
+    #[arg(long, value_name = "SCHEME", value_parser = parse_scheme)]
+    pub(crate) scheme: Option<Scheme>,
+    /// Print JSON, one object a line
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Event files; `-` is standard input
+    #[arg(value_name = "FILE", default_value = "-")]
+    pub(crate) files: Vec<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PipelineArg {
+    /// The pipeline contract [default: pipeline.toml]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) pipeline: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StoreArg {
+    /// Where claims are kept: `sqlite:PATH`, or `memory:` for this process alone
+    #[arg(long, value_name = "URL", default_value = "sqlite:firstclaim.db")]
+    pub(crate) store: String,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  firstclaim run inbox/
+  firstclaim run --store sqlite:/var/lib/claims.db --concurrency 8 events/*.json
+  firstclaim run --json inbox/ | jq .
+
+A FILE is an event as for `firstclaim id`; a DIR is a folder of objects, each file in it one. Hidden files and folders are
+left alone. An event whose job is done is skipped; one that somebody else holds is waited for; one that fails is tried up
+to three times. The last line is `processed=N skipped=N held=N ignored=N failed=N rejected=N`. Any number of runs may
+share a store: they share the work.")]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    pub(crate) pipeline: PipelineArg,
+    #[command(flatten)]
+    pub(crate) store: StoreArg,
+    /// Events handled side by side [default: one for each core]
+    #[arg(long, value_name = "N", value_parser = parse_concurrency)]
+    pub(crate) concurrency: Option<usize>,
+    /// Print JSON: an object a line for each event, and a last one with the counts
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Event files and folders of objects; `-` is an event on standard input
+    #[arg(value_name = "FILE|DIR", required = true)]
+    pub(crate) sources: Vec<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ClaimsArgs {
+    #[command(subcommand)]
+    pub(crate) command: ClaimsCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ClaimsCommand {
+    /// List claims, oldest first: by default those that are not done
+    List(ListArgs),
+    /// Explain one claim: where it stands, why, and what happens next
+    Show(ShowArgs),
+    /// Give claims back, so that the next delivery of their event runs the job again
+    Release(ReleaseArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  firstclaim claims list
+  firstclaim claims list --status done --limit 20 --json")]
+pub(crate) struct ListArgs {
+    #[command(flatten)]
+    pub(crate) store: StoreArg,
+    /// Only claims with this status (may be given more than once): processing, done, failed, rejected, waiting
+    #[arg(long, value_name = "STATUS", value_parser = parse_status)]
+    pub(crate) status: Vec<Status>,
+    /// At most this many
+    #[arg(long, value_name = "N", default_value_t = 1_000)]
+    pub(crate) limit: u32,
+    /// Print JSON, one object a line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  firstclaim claims show 81b6c7724e1446bf1ea7c9a89094b99e50e3f12b2c4f207ec5a39419036b4591")]
+pub(crate) struct ShowArgs {
+    #[command(flatten)]
+    pub(crate) store: StoreArg,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The job ID
+    #[arg(value_name = "ID")]
+    pub(crate) id: String,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  firstclaim claims release 81b6c7724e1446bf1ea7c9a89094b99e50e3f12b2c4f207ec5a39419036b4591
+
+The claim becomes `failed`, its attempt is kept and the command is recorded; nothing is deleted. A worker that still runs
+the job finds its lease lost and stops. The job runs again when its event is delivered again (e.g. by `firstclaim run`).")]
+pub(crate) struct ReleaseArgs {
+    #[command(flatten)]
+    pub(crate) store: StoreArg,
+    /// The job IDs
+    #[arg(value_name = "ID", required = true)]
+    pub(crate) ids: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  firstclaim vectors tests/vectors/*.json")]
+pub(crate) struct VectorsArgs {
+    /// Files of vectors
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) files: Vec<PathBuf>,
+}
+
+fn parse_scheme(text: &str) -> Result<Scheme, String> {
+    Scheme::from_name(text).ok_or_else(|| "expected strict, reference or ingest".to_owned())
+}
+
+fn parse_status(text: &str) -> Result<Status, String> {
+    Status::from_name(text).ok_or_else(|| "expected processing, done, failed, rejected or waiting".to_owned())
+}
+
+fn parse_concurrency(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(number @ 1..=100_000) => Ok(number),
+        _ => Err("expected a whole number from 1 to 100000".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,94 @@
+//! What `claims show` explains: why a claim stands where it stands, and what happens next.
+
+use identity_core::claim::{ClaimKey, Reason, Record, Status, Terms, UnixMillis};
+
+use super::view::{millis, seconds};
+
+/// Two sentences for a person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Explained {
+    /// Why deliveries of this event are skipped, held or wanted.
+    pub(super) why: String,
+    /// What changes that.
+    pub(super) next: String,
+}
+
+/// Explains a claim as it stands at `now`.
+pub(super) fn explain(key: &ClaimKey, record: &Record, now: UnixMillis, terms: &Terms) -> Explained {
+    match record.status {
+        Status::Done => done(record),
+        Status::Rejected => Explained {
+            why: format!("the job is refused for good ({}); every delivery is acknowledged without running it", refusal(record)),
+            next: format!("nothing by itself: it waits for a person; `firstclaim claims release {key}` lets the next delivery run it"),
+        },
+        Status::Failed => Explained {
+            why: match record.reason {
+                Some(Reason::Released) => "an operator released the claim".to_owned(),
+                Some(Reason::Interrupted) => "its worker was stopped before the job was done".to_owned(),
+                _ => "the last attempt failed".to_owned(),
+            },
+            next: next_delivery(record, terms),
+        },
+        Status::Waiting => Explained {
+            why: "the object is not ready: it is incomplete or still being written".to_owned(),
+            next: match record.waiting_until {
+                Some(until) if until > now => format!("the next delivery after {} looks again", millis(until)),
+                _ => "the next delivery looks again".to_owned(),
+            },
+        },
+        Status::Processing => processing(record, now, terms),
+    }
+}
+
+fn done(record: &Record) -> Explained {
+    let how = match record.reason {
+        Some(Reason::Gone) => "the object was gone when its job looked for it",
+        Some(Reason::Superseded) => "a newer version of the object took its place, and that one's job is done",
+        _ => "the job is done",
+    };
+    let kept = record.expires_at.map_or_else(
+        || "the record does not expire".to_owned(),
+        |at| format!("the record is kept until {} at least, and stands for as long as it is there", seconds(at)),
+    );
+    Explained { why: format!("{how}; every later delivery is skipped as a duplicate"), next: format!("nothing: {kept}") }
+}
+
+fn processing(record: &Record, now: UnixMillis, terms: &Terms) -> Explained {
+    let end = record.lease_end();
+    let holder = record.owner.map_or_else(|| "a program without leases".to_owned(), |owner| format!("worker {owner}"));
+    if end > now {
+        let seconds_left = now.until(end).as_secs();
+        return Explained {
+            why: format!(
+                "{holder} holds it as attempt {} until {} (for {seconds_left} s more, unless it renews); other deliveries \
+                 are told to come again",
+                record.attempt,
+                millis(end)
+            ),
+            next: format!("it records the job's end; if its lease ends first, {}", next_delivery(record, terms)),
+        };
+    }
+    Explained {
+        why: format!("{holder} held it as attempt {} and went away: its lease ended at {}", record.attempt, millis(end)),
+        next: next_delivery(record, terms),
+    }
+}
+
+fn next_delivery(record: &Record, terms: &Terms) -> String {
+    let tried = record.attempt - record.released.map_or(0, |release| release.attempt.min(record.attempt));
+    if tried >= terms.max_attempts {
+        return format!("the next delivery is rejected: all {} attempts are used up", terms.max_attempts);
+    }
+    format!("the next delivery runs the job as attempt {}", record.attempt.saturating_add(1))
+}
+
+fn refusal(record: &Record) -> &'static str {
+    match record.reason {
+        Some(Reason::Exhausted) => "its attempts are used up",
+        Some(Reason::Unreadable) => "the event could not be read; its body is kept here",
+        Some(Reason::Refused) => "the event carries what no job can be told by",
+        Some(Reason::NotAllowed) => "its container is not on the allow-list",
+        Some(Reason::Collapsed) => "another job has the same ID",
+        _ => "the job said that no attempt can succeed",
+    }
+}

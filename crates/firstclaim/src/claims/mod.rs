@@ -1,0 +1,119 @@
+//! `firstclaim claims`: looking at claims, and giving them back.
+
+mod explain;
+mod view;
+
+use std::sync::Arc;
+
+use comfy_table::{ContentArrangement, Table, presets::NOTHING};
+use identity_core::{
+    claim::{ClaimError, ClaimKey, ClaimStore, Claims, ListQuery, Status},
+    host::Clock as _,
+    settings::Settings,
+};
+use jobs::host::{OsEntropy, SystemClock};
+
+use crate::{
+    args::{ClaimsCommand, ListArgs, ReleaseArgs, ShowArgs, StoreArg},
+    failure::{Ended, Failure},
+    output,
+    store_url::StoreUrl,
+};
+
+/// How many claims are asked for at once.
+const PAGE: u32 = 500;
+
+pub(crate) async fn claims(command: ClaimsCommand, settings: &Settings) -> Result<Ended, Failure> {
+    match command {
+        ClaimsCommand::List(args) => list(args).await,
+        ClaimsCommand::Show(args) => show(args, settings).await,
+        ClaimsCommand::Release(args) => release(args, settings).await,
+    }
+}
+
+async fn open(arg: &StoreArg) -> Result<Arc<dyn ClaimStore>, Failure> {
+    StoreUrl::parse(&arg.store)?.open_existing().await
+}
+
+fn parse_id(text: &str) -> Result<ClaimKey, Failure> {
+    ClaimKey::parse(text)
+        .ok_or_else(|| Failure::usage(format!("{text:?} is no job ID: expected 64 lower-case hexadecimal characters")))
+}
+
+async fn list(args: ListArgs) -> Result<Ended, Failure> {
+    let store = open(&args.store).await?;
+    let open = || Status::ALL.into_iter().filter(|status| *status != Status::Done).collect();
+    let statuses = if args.status.is_empty() { open() } else { args.status };
+    let mut table = Table::new();
+    table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+    table.set_header(["ID", "STATUS", "ATTEMPT", "CLAIMED", "OBJECT", "WHY"]);
+    let mut query = ListQuery { statuses, claimed_until: None, limit: PAGE.min(args.limit), after: None };
+    let mut left = args.limit;
+    let mut more = false;
+    while left > 0 {
+        query.limit = PAGE.min(left);
+        let page = store.list(&query).await.map_err(|error| Failure::failed("the claims cannot be listed").because(error))?;
+        for (key, stored) in page.claims {
+            left -= 1;
+            if args.json {
+                output::line(&view::json(&key, &stored.record)?);
+            } else {
+                table.add_row(view::row(&key, &stored.record));
+            }
+        }
+        query.after = page.next;
+        more = query.after.is_some();
+        if !more {
+            break;
+        }
+    }
+    if !args.json && table.row_count() > 0 {
+        output::line(&table.trim_fmt());
+    }
+    if more {
+        output::complain(&format!("only the first {} are listed; --limit N lists more", args.limit));
+    }
+    Ok(Ended::Well)
+}
+
+async fn show(args: ShowArgs, settings: &Settings) -> Result<Ended, Failure> {
+    let key = parse_id(&args.id)?;
+    let store = open(&args.store).await?;
+    let stored = store.get(&key).await.map_err(|error| Failure::failed("the claim cannot be read").because(error))?;
+    let Some(stored) = stored else {
+        return Err(Failure::failed(format!(
+            "there is no claim {key} in {store}: its event never arrived here, or its job has another ID"
+        )));
+    };
+    if args.json {
+        output::line(&view::json(&key, &stored.record)?);
+        return Ok(Ended::Well);
+    }
+    let now = SystemClock::new().unix_millis();
+    for line in view::lines(&key, &stored.record) {
+        output::line(&line);
+    }
+    let explained = explain::explain(&key, &stored.record, now, &settings.terms);
+    output::line(&format!("\nwhy   {}\nnext  {}", explained.why, explained.next));
+    Ok(Ended::Well)
+}
+
+async fn release(args: ReleaseArgs, settings: &Settings) -> Result<Ended, Failure> {
+    let keys = args.ids.iter().map(|id| parse_id(id)).collect::<Result<Vec<_>, _>>()?;
+    let store = open(&args.store).await?;
+    let claims = Claims::new(store, Arc::new(SystemClock::new()), Arc::new(OsEntropy::new()), settings.terms);
+    let mut ended = Ended::Well;
+    for key in keys {
+        match claims.release(&key).await {
+            Ok((before, after)) => {
+                output::line(&format!("{key}  {} -> {}  attempt {}", before.status, after.status, after.attempt));
+            }
+            Err(error @ ClaimError::Unknown(_)) => {
+                output::complain(&error.to_string());
+                ended = Ended::WithFailures;
+            }
+            Err(error) => return Err(Failure::failed(format!("{key} cannot be released")).because(error)),
+        }
+    }
+    Ok(ended)
+}

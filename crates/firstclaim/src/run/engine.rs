@@ -1,0 +1,186 @@
+//! The engine of `run`: events side by side, held ones waited for, failed ones tried again, until each has ended.
+
+use std::{
+    cmp::Reverse,
+    collections::BinaryHeap,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use identity_core::{
+    event::Item,
+    gate::{Gate, Outcome, Settled},
+};
+use tokio::{task::JoinSet, time::sleep_until};
+
+use super::{
+    report::{Counts, Report},
+    sources::{Found, Sources},
+};
+use crate::{
+    failure::{Ended, Failure},
+    signals::Signals,
+};
+
+/// How often an event is tried whose job fails.
+const MAX_TRIES: u32 = 3;
+/// How long to wait before a failed event is tried again, times the tries so far.
+const RETRY_PAUSE: Duration = Duration::from_millis(200);
+/// How soon to look again at a held event: its holder may end long before its lease does.
+const FIRST_LOOK: Duration = Duration::from_millis(100);
+/// … and how seldom at most.
+const LAST_LOOK: Duration = Duration::from_secs(2);
+
+/// One event on its way through a run.
+#[derive(Debug, Clone)]
+struct Work {
+    item: Arc<Item>,
+    label: Arc<str>,
+    tries: u32,
+    looks: u32,
+}
+
+/// Runs events through a gate.
+#[derive(Debug)]
+pub(crate) struct Engine {
+    gate: Gate,
+    concurrency: usize,
+    report: Report,
+    running: JoinSet<(Work, Settled)>,
+    delayed: BinaryHeap<Reverse<Delayed>>,
+    delayed_so_far: u64,
+}
+
+/// Work that is to be taken up later. Equal times go by the order in which they came.
+#[derive(Debug)]
+struct Delayed {
+    at: Instant,
+    order: u64,
+    work: Work,
+}
+
+impl Engine {
+    /// An engine that settles at most `concurrency` events at a time.
+    pub(crate) fn new(gate: Gate, concurrency: usize, report: Report) -> Self {
+        Self { gate, concurrency, report, running: JoinSet::new(), delayed: BinaryHeap::new(), delayed_so_far: 0 }
+    }
+
+    /// Takes everything that the sources hold to its end.
+    pub(crate) async fn run(mut self, sources: Sources) -> Result<Ended, Failure> {
+        let mut signals = Signals::listen()?;
+        let mut waiting = sources.find();
+        let mut more = true;
+        loop {
+            while self.running.len() < self.concurrency {
+                // New events first: by the time they are through, whoever holds the others may be, too.
+                match if more { waiting.next() } else { None } {
+                    Some(found) => self.take(found),
+                    None => {
+                        more = false;
+                        let Some(work) = self.due() else { break };
+                        self.start(work);
+                    }
+                }
+            }
+            if self.running.is_empty() && self.delayed.is_empty() {
+                return Ok(ended(self.report.finish()));
+            }
+            let next = self.delayed.peek().map(|Reverse(delayed)| delayed.at);
+            let idle = !more && self.running.len() < self.concurrency;
+            tokio::select! {
+                Some(joined) = self.running.join_next() => match joined {
+                    Ok((work, settled)) => self.settled(work, settled),
+                    Err(error) => self.report.failed(&format!("an event's task ended: {error}")),
+                },
+                () = sleep_until(next.unwrap_or_else(Instant::now).into()), if idle && next.is_some() => {}
+                () = signals.next() => return self.stop(&mut signals).await,
+            }
+        }
+    }
+
+    fn take(&mut self, found: Found) {
+        self.report.found(1);
+        match found {
+            Found::Item(item, label) => {
+                self.start(Work { item: Arc::new(item), label: label.into(), tries: 0, looks: 0 });
+            }
+            Found::Ignored => self.report.ignored(),
+            Found::Failed(what) => self.report.failed(&what),
+        }
+    }
+
+    fn start(&mut self, work: Work) {
+        let gate = self.gate.clone();
+        self.running.spawn(async move {
+            let settled = gate.settle(&work.item).await;
+            (work, settled)
+        });
+    }
+
+    fn due(&mut self) -> Option<Work> {
+        let is_due = self.delayed.peek().is_some_and(|Reverse(delayed)| delayed.at <= Instant::now());
+        is_due.then(|| self.delayed.pop()).flatten().map(|Reverse(delayed)| delayed.work)
+    }
+
+    fn settled(&mut self, mut work: Work, settled: Settled) {
+        let pause = match settled.outcome {
+            Outcome::Held { .. } => {
+                work.looks += 1;
+                (FIRST_LOOK * 2u32.saturating_pow(work.looks.min(10) - 1)).min(LAST_LOOK)
+            }
+            Outcome::Failed { .. } | Outcome::LeaseLost { .. } | Outcome::Unavailable { .. }
+                if work.tries + 1 < MAX_TRIES =>
+            {
+                work.tries += 1;
+                RETRY_PAUSE * work.tries
+            }
+            _ => return self.report.settled(&settled, &work.label),
+        };
+        self.delayed_so_far += 1;
+        let delayed = Delayed { at: Instant::now() + pause, order: self.delayed_so_far, work };
+        self.delayed.push(Reverse(delayed));
+    }
+
+    /// Stops the jobs that run, lets their ends be recorded, and tells what is left. A second signal does not wait.
+    async fn stop(mut self, signals: &mut Signals) -> Result<Ended, Failure> {
+        self.gate.stop();
+        self.report.complain("stopping: running jobs are ended as failed; a second signal does not wait for that");
+        loop {
+            tokio::select! {
+                joined = self.running.join_next() => match joined {
+                    Some(Ok((work, settled))) => self.report.settled(&settled, &work.label),
+                    Some(Err(error)) => self.report.failed(&format!("an event's task ended: {error}")),
+                    None => break,
+                },
+                () = signals.next() => return Err(Failure::failed("stopped before the ends of running jobs were recorded")),
+            }
+        }
+        let left = self.delayed.len();
+        self.report.finish();
+        Err(Failure::failed(format!("stopped; {left} events that wait for their next try, and those not looked at yet, are left")))
+    }
+}
+
+fn ended(counts: Counts) -> Ended {
+    if counts.held + counts.failed + counts.rejected == 0 { Ended::Well } else { Ended::WithFailures }
+}
+
+impl PartialEq for Delayed {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Delayed {}
+
+impl PartialOrd for Delayed {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Delayed {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (self.at, self.order).cmp(&(other.at, other.order))
+    }
+}

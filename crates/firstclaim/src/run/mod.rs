@@ -1,0 +1,54 @@
+//! `firstclaim run`: the CLI as its own source of events, and as its own handler of them.
+
+mod engine;
+mod report;
+mod sources;
+
+use std::{sync::Arc, thread::available_parallelism};
+
+use identity_core::{
+    claim::Claims,
+    gate::{Gate, Parts},
+    host::Clock,
+    settings::Settings,
+};
+use jobs::{
+    exec::Exec,
+    host::{OsEntropy, SystemClock},
+};
+
+use self::{engine::Engine, report::Report, sources::Sources};
+use crate::{
+    args::RunArgs,
+    contract,
+    failure::{Ended, Failure},
+    store_url::StoreUrl,
+};
+
+pub(crate) async fn run(args: RunArgs, settings: Settings) -> Result<Ended, Failure> {
+    let contract = contract::require(&args.pipeline)?;
+    let Some(spec) = contract.job().cloned() else {
+        return Err(Failure::usage("the pipeline has no [job]: there is nothing to run"));
+    };
+    let store_url = StoreUrl::parse(&args.store.store)?;
+    // Everything that can be wrong with the arguments is found before the store is touched.
+    let sources = Sources::open(&args.sources)?;
+
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
+    let job = Exec::new(spec);
+    let claims = Claims::new(store_url.open().await?, clock.clone(), Arc::new(OsEntropy::new()), settings.terms);
+    let gate = Gate::new(Parts {
+        contract,
+        claims,
+        clock,
+        objects: Arc::new(sources.objects()?),
+        max_run: job.timeout(),
+        job: Arc::new(job),
+        allow: settings.allow,
+    });
+
+    let concurrency = args.concurrency.or(settings.concurrency);
+    let concurrency = concurrency.unwrap_or_else(|| available_parallelism().map_or(1, usize::from));
+    let report = Report::new(args.json);
+    Engine::new(gate, concurrency, report).run(sources).await
+}

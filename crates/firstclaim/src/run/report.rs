@@ -1,0 +1,137 @@
+//! What `run` tells: a line for each event, a progress bar for people, the counts at the end.
+
+use std::time::Duration;
+
+use identity_core::gate::{Outcome, Settled};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::json;
+
+use crate::output;
+
+/// How the events of a run ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    /// The job ran here and is done.
+    pub(crate) processed: u64,
+    /// The job was done before.
+    pub(crate) skipped: u64,
+    /// Somebody else was at the job when this run was stopped.
+    pub(crate) held: u64,
+    /// No job: by its kind, not selected, or gone.
+    pub(crate) ignored: u64,
+    /// Failed each time, or could not be told.
+    pub(crate) failed: u64,
+    /// Refused for good.
+    pub(crate) rejected: u64,
+}
+
+/// Tells people or programs how a run goes.
+#[derive(Debug)]
+pub(crate) struct Report {
+    json: bool,
+    counts: Counts,
+    bar: ProgressBar,
+}
+
+impl Report {
+    /// A report for people, or as JSON for programs.
+    pub(crate) fn new(json: bool) -> Self {
+        // On standard error, and only if that is a terminal.
+        let bar = ProgressBar::new(0);
+        if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len}  {msg}") {
+            bar.set_style(style);
+        }
+        bar.enable_steady_tick(Duration::from_millis(200));
+        Self { json, counts: Counts::default(), bar }
+    }
+
+    /// `more` events were found.
+    pub(crate) fn found(&self, more: u64) {
+        self.bar.inc_length(more);
+    }
+
+    /// An event has come to its end in this run.
+    pub(crate) fn settled(&mut self, settled: &Settled, label: &str) {
+        let Settled { key, uri, outcome } = settled;
+        let subject = uri.as_deref().unwrap_or(label);
+        let (count, complaint) = match outcome {
+            Outcome::Done { .. } => (&mut self.counts.processed, None),
+            Outcome::Duplicate => (&mut self.counts.skipped, None),
+            Outcome::Held { .. } => (&mut self.counts.held, Some("held by another worker".to_owned())),
+            Outcome::Ignored(_) => (&mut self.counts.ignored, None),
+            Outcome::Failed { error, .. } => (&mut self.counts.failed, Some(format!("failed: {error}"))),
+            Outcome::LeaseLost { .. } => (&mut self.counts.failed, Some("failed: the claim was lost".to_owned())),
+            Outcome::Unavailable { error } => (&mut self.counts.failed, Some(format!("failed: {error}"))),
+            Outcome::Rejected { reason, error } => {
+                (&mut self.counts.rejected, Some(format!("rejected ({}): {error}", reason.as_str())))
+            }
+        };
+        *count += 1;
+        if let Some(complaint) = &complaint {
+            self.complain(&format!("{subject}: {complaint}"));
+        }
+        if self.json {
+            let reason = match outcome {
+                Outcome::Ignored(reason) => Some(reason.as_str()),
+                Outcome::Rejected { reason, .. } | Outcome::Done { reason: Some(reason), .. } => Some(reason.as_str()),
+                _ => None,
+            };
+            self.print(&json!({
+                "uri": uri,
+                "job_id": key.as_ref().map(|key| key.as_str()),
+                "outcome": outcome.as_str(),
+                "reason": reason,
+                "error": outcome.error(),
+                "source": label,
+            }));
+        }
+        self.progress();
+    }
+
+    /// Something in a folder is no object.
+    pub(crate) fn ignored(&mut self) {
+        self.counts.ignored += 1;
+        self.progress();
+    }
+
+    /// Something could not even be looked at.
+    pub(crate) fn failed(&mut self, what: &str) {
+        self.counts.failed += 1;
+        self.complain(what);
+        if self.json {
+            self.print(&json!({"outcome": "failed", "error": what}));
+        }
+        self.progress();
+    }
+
+    fn progress(&self) {
+        let Counts { processed, skipped, failed, rejected, .. } = self.counts;
+        self.bar.set_message(format!("processed {processed}, skipped {skipped}, failed {}", failed + rejected));
+        self.bar.inc(1);
+    }
+
+    /// Says what is wrong, without tearing the bar.
+    pub(crate) fn complain(&self, text: &str) {
+        self.bar.suspend(|| output::complain(text));
+    }
+
+    fn print(&self, value: &serde_json::Value) {
+        self.bar.suspend(|| output::line(&value.to_string()));
+    }
+
+    /// The last line. Returns the counts.
+    pub(crate) fn finish(self) -> Counts {
+        self.bar.finish_and_clear();
+        let Counts { processed, skipped, held, ignored, failed, rejected } = self.counts;
+        output::line(&if self.json {
+            json!({"processed": processed, "skipped": skipped, "held": held, "ignored": ignored, "failed": failed,
+                "rejected": rejected})
+            .to_string()
+        } else {
+            format!(
+                "processed={processed} skipped={skipped} held={held} ignored={ignored} failed={failed} rejected={rejected}"
+            )
+        });
+        self.counts
+    }
+}

@@ -1,0 +1,111 @@
+//! Where `run` takes its events from: event files, and folders in which every file is an object.
+
+use std::path::{Path, PathBuf};
+
+use identity_core::{
+    event::{EventDetails, Item, Origin, Reading, StorageEvent},
+    identity::ObjectAddress,
+};
+
+use crate::{
+    failure::Failure,
+    folder::{
+        Folder, LocalObjects,
+        walk::{Entry, Walk},
+    },
+    input,
+};
+
+/// The sources that the command line names, all of which are there.
+#[derive(Debug)]
+pub(crate) struct Sources {
+    named: Vec<Source>,
+}
+
+#[derive(Debug)]
+enum Source {
+    File(PathBuf),
+    Folder(Folder),
+}
+
+/// What a source holds.
+#[derive(Debug)]
+pub(crate) enum Found {
+    /// An event, or what could not be read as one. The label says where it comes from.
+    Item(Item, String),
+    /// An entry of a folder that is no object.
+    Ignored,
+    /// An entry of a folder, or a file, that cannot be told.
+    Failed(String),
+}
+
+impl Sources {
+    /// Checks what is named.
+    pub(crate) fn open(paths: &[PathBuf]) -> Result<Self, Failure> {
+        let named = paths.iter().map(|path| Source::open(path)).collect::<Result<_, _>>()?;
+        Ok(Self { named })
+    }
+
+    /// Reads the objects of the folders.
+    pub(crate) fn objects(&self) -> Result<LocalObjects, Failure> {
+        let folders = self.named.iter().filter_map(|source| match source {
+            Source::Folder(folder) => Some(folder.clone()),
+            Source::File(_) => None,
+        });
+        LocalObjects::new(folders).map_err(|error| Failure::usage("the folders cannot be used together").because(error))
+    }
+
+    /// Everything that the sources hold, in their order, found as it is asked for.
+    pub(crate) fn find(self) -> impl Iterator<Item = Found> {
+        self.named.into_iter().flat_map(|source| -> Box<dyn Iterator<Item = Found>> {
+            match source {
+                Source::File(path) => Box::new(events(&path).into_iter()),
+                Source::Folder(folder) => Box::new(objects(folder.walk(), folder)),
+            }
+        })
+    }
+}
+
+impl Source {
+    fn open(path: &Path) -> Result<Self, Failure> {
+        if input::is_stdin(path) {
+            return Ok(Self::File(path.to_owned()));
+        }
+        let unusable = || Failure::usage(format!("{} cannot be used", path.display()));
+        let metadata = std::fs::metadata(path).map_err(|error| unusable().because(error))?;
+        if metadata.is_dir() {
+            let folder = Folder::open(path, None).map_err(|error| unusable().because(error))?;
+            return Ok(Self::Folder(folder));
+        }
+        Ok(Self::File(path.to_owned()))
+    }
+}
+
+fn events(path: &Path) -> Vec<Found> {
+    match input::events(path) {
+        Ok(items) => items.into_iter().map(|item| Found::Item(item, input::name(path))).collect(),
+        Err(failure) => vec![Found::Failed(failure.to_string())],
+    }
+}
+
+fn objects(walk: Walk, folder: Folder) -> impl Iterator<Item = Found> {
+    walk.map(move |entry| match entry {
+        Ok(Entry::Object { key, .. }) => {
+            let address = folder.address(&key);
+            let label = address.to_string();
+            Found::Item(written(address), label)
+        }
+        Ok(Entry::Ignored { path, why }) => {
+            tracing::debug!(path = %path.display(), %why, "no object");
+            Found::Ignored
+        }
+        Err(error) => Found::Failed(identity_core::text::error_chain(&error)),
+    })
+}
+
+/// The event of a file that lies in a folder. Its token is its digest, which the gate asks for once it knows that the
+/// key is selected: nothing is hashed in vain.
+fn written(address: ObjectAddress) -> Item {
+    let event = StorageEvent { address, token: None, etag: None, details: EventDetails::default() };
+    Item { origin: Origin::default().into(), reading: Reading::Event(Box::new(event)) }
+}

@@ -1,0 +1,409 @@
+//! The protocol of [`machine`](super::machine) driven over a store: claim, renew, end, record, release.
+
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use super::{
+    duplicate::Likeness,
+    machine::{
+        self, Answer, Ask, ClaimOutcome, Claiming, End, HolderOutcome, Holding, Recording,
+        RecordingOutcome, Step, Terms,
+    },
+    record::{ClaimKey, Owner, Record, RecordedObject, RecordedPipeline, UnixMillis},
+    store::{ClaimStore, Precondition, StoreError, Stored},
+};
+use crate::host::{Clock, Entropy};
+
+/// Claims on one store, by one machine's clock.
+#[derive(Debug, Clone)]
+pub struct Claims {
+    store: Arc<dyn ClaimStore>,
+    clock: Arc<dyn Clock>,
+    entropy: Arc<dyn Entropy>,
+    terms: Terms,
+}
+
+/// A claim that was won: which job, and which attempt at it.
+///
+/// Not `Clone`: what proves that a job may run is consumed when its end is recorded.
+#[derive(Debug)]
+pub struct Lease {
+    key: ClaimKey,
+    owner: Owner,
+    attempt: u32,
+    held: Box<Mutex<Held>>,
+}
+
+#[derive(Debug, Clone)]
+struct Held {
+    stored: Stored,
+    /// How many writes this holder has asked for; numbers its revisions.
+    writes: u32,
+    /// The lease's end as last confirmed, on the monotonic clock and counted from before the write was sent.
+    confirmed_until: Duration,
+}
+
+impl Lease {
+    fn new(
+        key: ClaimKey,
+        owner: Owner,
+        stored: Stored,
+        writes: u32,
+        confirmed_until: Duration,
+    ) -> Self {
+        let attempt = stored.record.attempt;
+        Self {
+            key,
+            owner,
+            attempt,
+            held: Box::new(Mutex::new(Held {
+                stored,
+                writes,
+                confirmed_until,
+            })),
+        }
+    }
+
+    /// The claim's key: the job ID.
+    pub fn key(&self) -> &ClaimKey {
+        &self.key
+    }
+
+    /// 1, 2, 3 …: with the owner, the fencing token. A sink that remembers the highest attempt it has seen can refuse
+    /// an older one.
+    pub fn attempt(&self) -> u32 {
+        self.attempt
+    }
+
+    /// The claim call that won.
+    pub fn owner(&self) -> Owner {
+        self.owner
+    }
+
+    /// Until when the claim is known to be held, on the scale of [`Clock::monotonic`]. Past it, somebody else may be
+    /// at the job, so it must have stopped.
+    pub fn confirmed_until(&self) -> Duration {
+        self.held().confirmed_until
+    }
+
+    fn held(&self) -> std::sync::MutexGuard<'_, Held> {
+        // Nothing panics while it holds the lock; if it did, what is held is still the last confirmed state.
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// How a claim call ended.
+#[derive(Debug)]
+pub enum Claimed {
+    /// The job is the caller's to run.
+    Won(Lease),
+    /// The job has ended already.
+    Ended {
+        /// What stands under the key.
+        record: Box<Record>,
+        /// How it compares with this event.
+        likeness: Likeness,
+    },
+    /// Somebody else is at it.
+    Held {
+        /// What stands under the key.
+        record: Box<Record>,
+        /// When the lease ends if it is not renewed.
+        until: UnixMillis,
+        /// The lease ends later than any lease should: somebody's clock is wrong.
+        suspicious: bool,
+    },
+    /// Another job stands under this job's ID.
+    Collapsed {
+        /// The other job.
+        record: Box<Record>,
+        /// What differs.
+        differing: Vec<&'static str>,
+    },
+}
+
+/// Whether a holder's write took place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kept {
+    /// It did.
+    Yes,
+    /// The claim is no longer this holder's; nothing was written.
+    LeaseLost,
+}
+
+/// Why a call could not be answered. Whatever was asked may or may not have taken place: the event is retried.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ClaimError {
+    /// The store failed, or did not come to rest within a bounded number of questions.
+    #[error("the claim store gave no answer")]
+    Store(#[source] StoreError),
+    /// The row changed under every attempt to write it.
+    #[error("the claim {0} is written by too many at once")]
+    Contended(ClaimKey),
+    /// The machine's random generator failed.
+    #[error("no randomness for a claim")]
+    Entropy(#[source] std::io::Error),
+    /// There is no claim under the key.
+    #[error("there is no claim {0}")]
+    Unknown(ClaimKey),
+}
+
+impl Claims {
+    /// Claims in `store`.
+    pub fn new(
+        store: Arc<dyn ClaimStore>,
+        clock: Arc<dyn Clock>,
+        entropy: Arc<dyn Entropy>,
+        terms: Terms,
+    ) -> Self {
+        Self {
+            store,
+            clock,
+            entropy,
+            terms,
+        }
+    }
+
+    /// The terms that every lease of this value has.
+    pub fn terms(&self) -> &Terms {
+        &self.terms
+    }
+
+    /// The store.
+    pub fn store(&self) -> &Arc<dyn ClaimStore> {
+        &self.store
+    }
+
+    /// Claims `key` for the job that `object` and `pipeline` describe.
+    ///
+    /// # Errors
+    ///
+    /// [`ClaimError`], every variant but `Unknown`: nobody may run the job on this call's account.
+    pub async fn claim(
+        &self,
+        key: &ClaimKey,
+        object: &RecordedObject,
+        pipeline: &RecordedPipeline,
+    ) -> Result<Claimed, ClaimError> {
+        let owner = self.entropy.owner().map_err(ClaimError::Entropy)?;
+        let started = self.clock.monotonic();
+        let mut call = Claiming::new(owner, object.clone(), pipeline.clone(), self.terms);
+        let mut conversation = Conversation::new(self, key);
+        let mut step = call.start(self.clock.unix_millis());
+        let outcome = loop {
+            match step {
+                Step::Ask(ask) => {
+                    let answer = conversation.ask(ask).await?;
+                    step = call.step(answer, self.clock.unix_millis());
+                }
+                Step::Finished(outcome) => break outcome,
+            }
+        };
+        Ok(match outcome {
+            ClaimOutcome::Won(stored) => {
+                let confirmed_until = started + self.terms.lease;
+                Claimed::Won(Lease::new(
+                    key.clone(),
+                    owner,
+                    *stored,
+                    call.writes(),
+                    confirmed_until,
+                ))
+            }
+            ClaimOutcome::Ended { record, likeness } => Claimed::Ended { record, likeness },
+            ClaimOutcome::Held {
+                record,
+                until,
+                suspicious,
+            } => Claimed::Held {
+                record,
+                until,
+                suspicious,
+            },
+            ClaimOutcome::Collapsed { record, differing } => {
+                Claimed::Collapsed { record, differing }
+            }
+            ClaimOutcome::Unclear => return Err(conversation.failure()),
+        })
+    }
+
+    /// Moves the end of `lease` to a full lease from now.
+    ///
+    /// # Errors
+    ///
+    /// [`ClaimError::Store`] and [`ClaimError::Contended`]: not known; the lease ends when it was last confirmed to.
+    pub async fn renew(&self, lease: &Lease) -> Result<Kept, ClaimError> {
+        let started = self.clock.monotonic();
+        let (stored, write) = next_write(lease);
+        let call = Holding::renew(&stored, write, self.terms.lease, self.clock.unix_millis());
+        let kept = self.hold(lease, call).await?;
+        if kept == Kept::Yes {
+            lease.held().confirmed_until = started + self.terms.lease;
+        }
+        Ok(kept)
+    }
+
+    /// Records how the attempt ended. While the store gives no answer and the lease lasts, it is asked again: a job's
+    /// work is not thrown away for a store that was away for a moment.
+    ///
+    /// # Errors
+    ///
+    /// [`ClaimError::Store`] and [`ClaimError::Contended`]: not known. If it was not recorded, the claim is taken over
+    /// after its lease.
+    pub async fn end(&self, lease: Lease, end: End) -> Result<Kept, ClaimError> {
+        loop {
+            let (stored, write) = next_write(&lease);
+            let call = Holding::end(
+                &stored,
+                write,
+                end.clone(),
+                &self.terms,
+                self.clock.unix_millis(),
+            );
+            match self.hold(&lease, call).await {
+                Err(ClaimError::Store(StoreError::Unavailable { .. }))
+                    if self.clock.monotonic() + END_PAUSE < lease.confirmed_until() =>
+                {
+                    self.clock.sleep(END_PAUSE).await;
+                }
+                answer => return answer,
+            }
+        }
+    }
+
+    async fn hold(&self, lease: &Lease, mut call: Holding) -> Result<Kept, ClaimError> {
+        let mut conversation = Conversation::new(self, &lease.key);
+        let mut step = call.start();
+        loop {
+            match step {
+                Step::Ask(ask) => step = call.step(conversation.ask(ask).await?),
+                Step::Finished(HolderOutcome::Written(stored)) => {
+                    lease.held().stored = stored;
+                    return Ok(Kept::Yes);
+                }
+                Step::Finished(HolderOutcome::Lost(_)) => return Ok(Kept::LeaseLost),
+                Step::Finished(HolderOutcome::Unclear) => return Err(conversation.failure()),
+            }
+        }
+    }
+
+    /// Records a rejection that no attempt made, unless an end stands under the key already. Returns what stands then.
+    ///
+    /// # Errors
+    ///
+    /// [`ClaimError`], every variant but `Unknown`: it may not be recorded, so what it is about must come again.
+    pub async fn record(&self, key: &ClaimKey, record: Record) -> Result<Box<Record>, ClaimError> {
+        let mut call = Recording::new(record);
+        let mut conversation = Conversation::new(self, key);
+        let mut step = call.start();
+        loop {
+            match step {
+                Step::Ask(ask) => step = call.step(conversation.ask(ask).await?),
+                Step::Finished(RecordingOutcome::Recorded(record)) => return Ok(record),
+                Step::Finished(RecordingOutcome::Unclear) => return Err(conversation.failure()),
+            }
+        }
+    }
+
+    /// Gives a claim back by an operator's command: `failed`, its attempt kept, so that the next delivery runs it. A
+    /// holder that still runs finds its lease lost. Returns the record before and after.
+    ///
+    /// # Errors
+    ///
+    /// [`ClaimError`], every variant.
+    pub async fn release(&self, key: &ClaimKey) -> Result<(Record, Record), ClaimError> {
+        let owner = self.entropy.owner().map_err(ClaimError::Entropy)?;
+        for _ in 0..RELEASE_TRIES {
+            let row = self.store.get(key).await.map_err(ClaimError::Store)?;
+            let Some(row) = row else {
+                return Err(ClaimError::Unknown(key.clone()));
+            };
+            if row.record.owner == Some(owner) {
+                return Ok((row.record.clone(), row.record)); // an earlier write of this call whose reply was lost
+            }
+            let released = machine::released(&row.record, owner, self.clock.unix_millis());
+            match self
+                .store
+                .put(key, &released, &Precondition::Unchanged(row.version))
+                .await
+            {
+                Ok(_) => return Ok((row.record, released)),
+                Err(StoreError::Conflict { .. } | StoreError::Unavailable { .. }) => {}
+                Err(error) => return Err(ClaimError::Store(error)),
+            }
+        }
+        Err(ClaimError::Contended(key.clone()))
+    }
+}
+
+const RELEASE_TRIES: u32 = 8;
+const END_PAUSE: Duration = Duration::from_secs(1);
+
+fn next_write(lease: &Lease) -> (Stored, u32) {
+    let mut held = lease.held();
+    held.writes += 1;
+    (held.stored.clone(), held.writes)
+}
+
+/// One call's questions to the store: errors become [`Answer::Unclear`], with a pause that grows, and the last is kept.
+struct Conversation<'a> {
+    claims: &'a Claims,
+    key: &'a ClaimKey,
+    last_error: Option<StoreError>,
+    errors: u32,
+}
+
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
+/// After this many errors in one call the store is taken to be away: the source will deliver again.
+const MAX_ERRORS: u32 = 5;
+
+impl<'a> Conversation<'a> {
+    fn new(claims: &'a Claims, key: &'a ClaimKey) -> Self {
+        Self {
+            claims,
+            key,
+            last_error: None,
+            errors: 0,
+        }
+    }
+
+    async fn ask(&mut self, ask: Ask) -> Result<Answer, ClaimError> {
+        let error = match ask {
+            Ask::Get => match self.claims.store.get(self.key).await {
+                Ok(row) => return Ok(Answer::Row(row)),
+                Err(error) => error,
+            },
+            Ask::Put { record, when } => {
+                match self.claims.store.put(self.key, &record, &when).await {
+                    Ok(version) => return Ok(Answer::Written(version)),
+                    Err(StoreError::Conflict { standing }) => {
+                        return Ok(Answer::Conflict(standing.map(|row| *row)));
+                    }
+                    Err(error) => error,
+                }
+            }
+        };
+        // A row that no claim can be read from does not get better by looking again.
+        let hopeless = matches!(error, StoreError::Invalid { .. });
+        self.errors += 1;
+        if hopeless || self.errors >= MAX_ERRORS {
+            return Err(ClaimError::Store(error));
+        }
+        self.last_error = Some(error);
+        self.claims
+            .clock
+            .sleep(FIRST_PAUSE * 2u32.pow(self.errors))
+            .await;
+        Ok(Answer::Unclear)
+    }
+
+    fn failure(self) -> ClaimError {
+        self.last_error.map_or_else(
+            || ClaimError::Contended(self.key.clone()),
+            ClaimError::Store,
+        )
+    }
+}

@@ -1,0 +1,116 @@
+//! Whole deliveries: every event settled, bounded and side by side, and one answer for each delivery item.
+
+use std::{collections::HashMap, sync::Arc};
+
+use futures_util::{StreamExt as _, stream};
+
+use super::{Disposition, Gate, Prepared, Settled};
+use crate::{
+    claim::{ClaimKey, UnixMillis},
+    event::{Item, Origin},
+};
+
+/// The answer to one delivery item, which may have held several events.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ItemAnswer {
+    /// The delivery item.
+    pub origin: Arc<Origin>,
+    /// What to tell its source: retry if any of its events needs it.
+    pub disposition: Disposition,
+    /// What became of its events, in order.
+    pub settled: Vec<Settled>,
+}
+
+impl Gate {
+    /// Settles every event of a delivery, at most `concurrency` at a time, and answers item by item. Events of one job
+    /// are claimed once and answered alike: one message that came twice in a batch is not held by itself.
+    pub async fn settle_all(&self, items: &[Item], concurrency: usize) -> Vec<ItemAnswer> {
+        let started = self.clock().monotonic();
+        let concurrency = concurrency.max(1);
+        let mut prepared: Vec<Option<Prepared>> = stream::iter(items)
+            .map(async |item| Some(self.prepare(item).await))
+            .buffered(concurrency)
+            .collect()
+            .await;
+
+        let mut leaders: HashMap<ClaimKey, usize> = HashMap::new();
+        let mut settled: Vec<Option<Settled>> = Vec::with_capacity(items.len());
+        let mut followers = Vec::new();
+        let mut jobs = Vec::new();
+        for (at, prepared) in prepared.iter_mut().enumerate() {
+            settled.push(None);
+            match prepared.take() {
+                Some(Prepared::Settled(done)) => settled[at] = Some(done),
+                Some(Prepared::Job(job)) => match leaders.get(&job.0) {
+                    Some(leader) => followers.push((at, *leader)),
+                    None => {
+                        leaders.insert(job.0.clone(), at);
+                        jobs.push((at, job));
+                    }
+                },
+                None => {}
+            }
+        }
+        let run = stream::iter(jobs).map(async |(at, job)| (at, self.claim_and_run(*job, 0).await));
+        for (at, done) in run.buffer_unordered(concurrency).collect::<Vec<_>>().await {
+            settled[at] = Some(done);
+        }
+        for (at, leader) in followers {
+            settled[at] = settled[leader].clone();
+        }
+
+        let mut answers: Vec<ItemAnswer> = Vec::new();
+        for (item, settled) in items.iter().zip(settled) {
+            let Some(settled) = settled else { continue };
+            self.log(&settled, self.clock().monotonic().saturating_sub(started));
+            let disposition = settled.outcome.disposition();
+            match answers
+                .last_mut()
+                .filter(|answer| Arc::ptr_eq(&answer.origin, &item.origin))
+            {
+                Some(answer) => {
+                    answer.disposition = both(answer.disposition, disposition);
+                    answer.settled.push(settled);
+                }
+                None => {
+                    answers.push(ItemAnswer {
+                        origin: item.origin.clone(),
+                        disposition,
+                        settled: vec![settled],
+                    });
+                }
+            }
+        }
+        answers
+    }
+}
+
+/// The disposition of an item that holds two events.
+fn both(a: Disposition, b: Disposition) -> Disposition {
+    let later = |a: Option<UnixMillis>, b: Option<UnixMillis>| Some(a?.max(b?));
+    match (a, b) {
+        (Disposition::Ack, other) | (other, Disposition::Ack) => other,
+        (Disposition::Retry { not_before: a }, Disposition::Retry { not_before: b }) => {
+            Disposition::Retry {
+                not_before: later(a, b),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_item_is_retried_if_any_of_its_events_is() {
+        let held = |at| Disposition::Retry {
+            not_before: Some(UnixMillis(at)),
+        };
+        let failed = Disposition::Retry { not_before: None };
+        assert_eq!(both(Disposition::Ack, Disposition::Ack), Disposition::Ack);
+        assert_eq!(both(Disposition::Ack, held(1)), held(1));
+        assert_eq!(both(held(2), held(1)), held(2));
+        assert_eq!(both(held(2), failed), failed);
+    }
+}

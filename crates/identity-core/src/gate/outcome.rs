@@ -1,0 +1,192 @@
+//! What became of an event, and what its source is told: the table of the gate.
+
+use crate::claim::{Reason, UnixMillis};
+
+/// What the source of an event is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Disposition {
+    /// Do not deliver again: what the event asked for is recorded, or it asks for nothing.
+    Ack,
+    /// Deliver again, where the source lets us say so not before this moment.
+    Retry {
+        /// Unix time in milliseconds before which another delivery would find the same.
+        not_before: Option<UnixMillis>,
+    },
+}
+
+/// Why an event is no job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum NoJob {
+    /// By its kind: a removal, a metadata change, a test event.
+    Kind(crate::event::Ignored),
+    /// The contract does not select its key.
+    NotSelected,
+    /// The object is no longer there.
+    Gone,
+}
+
+impl NoJob {
+    /// The reason in counts and outputs, e.g. `not-selected`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Kind(kind) => kind.as_str(),
+            Self::NotSelected => "not-selected",
+            Self::Gone => "gone",
+        }
+    }
+}
+
+/// What became of an event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// Its job ran here and is recorded as done.
+    Done {
+        /// Which attempt it was.
+        attempt: u32,
+        /// [`Reason::Gone`] or [`Reason::Superseded`] if there was nothing left to do.
+        reason: Option<Reason>,
+    },
+    /// Its job was done before: the duplicate that is the whole point.
+    Duplicate,
+    /// Somebody else is at its job.
+    Held {
+        /// When their lease ends unless it is renewed, in Unix milliseconds.
+        until: UnixMillis,
+    },
+    /// Its job ran here and failed, which is recorded.
+    Failed {
+        /// Which attempt it was.
+        attempt: u32,
+        /// What happened.
+        error: String,
+    },
+    /// Its job ran here, but the claim was lost meanwhile; nothing is recorded by this attempt.
+    LeaseLost {
+        /// Which attempt it was.
+        attempt: u32,
+    },
+    /// It, or its job, is recorded as rejected, now or before.
+    Rejected {
+        /// Why.
+        reason: Reason,
+        /// Why, for people.
+        error: String,
+    },
+    /// It is no job.
+    Ignored(NoJob),
+    /// A store or the machine did not do its part; nothing is known to be recorded.
+    Unavailable {
+        /// What happened.
+        error: String,
+    },
+}
+
+impl Outcome {
+    /// What the source is told. Acknowledged means recorded: `Ack` stands only where the job is `done` or `rejected`,
+    /// or where there is none.
+    pub fn disposition(&self) -> Disposition {
+        match self {
+            Self::Done { .. } | Self::Duplicate | Self::Rejected { .. } | Self::Ignored(_) => {
+                Disposition::Ack
+            }
+            // Acknowledging a held duplicate would lose the job if its holder dies.
+            Self::Held { until } => Disposition::Retry {
+                not_before: Some(*until),
+            },
+            Self::Failed { .. } | Self::LeaseLost { .. } | Self::Unavailable { .. } => {
+                Disposition::Retry { not_before: None }
+            }
+        }
+    }
+
+    /// Which attempt ran here, if one did.
+    pub fn attempt(&self) -> Option<u32> {
+        match self {
+            Self::Done { attempt, .. }
+            | Self::Failed { attempt, .. }
+            | Self::LeaseLost { attempt } => Some(*attempt),
+            _ => None,
+        }
+    }
+
+    /// What went wrong, for people, if something did.
+    pub fn error(&self) -> Option<&str> {
+        match self {
+            Self::Failed { error, .. }
+            | Self::Rejected { error, .. }
+            | Self::Unavailable { error } => Some(error),
+            _ => None,
+        }
+    }
+
+    /// One word for logs and counts, e.g. `duplicate`.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Done { .. } => "done",
+            Self::Duplicate => "duplicate",
+            Self::Held { .. } => "held",
+            Self::Failed { .. } => "failed",
+            Self::LeaseLost { .. } => "lease-lost",
+            Self::Rejected { .. } => "rejected",
+            Self::Ignored(_) => "ignored",
+            Self::Unavailable { .. } => "unavailable",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_recorded_or_no_job_is_acknowledged() {
+        let retried = [
+            Outcome::Held {
+                until: UnixMillis(5),
+            },
+            Outcome::Failed {
+                attempt: 1,
+                error: String::new(),
+            },
+            Outcome::LeaseLost { attempt: 1 },
+            Outcome::Unavailable {
+                error: String::new(),
+            },
+        ];
+        for outcome in retried {
+            assert!(
+                matches!(outcome.disposition(), Disposition::Retry { .. }),
+                "{outcome:?}"
+            );
+        }
+        let acknowledged = [
+            Outcome::Done {
+                attempt: 1,
+                reason: None,
+            },
+            Outcome::Duplicate,
+            Outcome::Rejected {
+                reason: Reason::Unreadable,
+                error: String::new(),
+            },
+            Outcome::Ignored(NoJob::NotSelected),
+        ];
+        for outcome in acknowledged {
+            assert_eq!(outcome.disposition(), Disposition::Ack, "{outcome:?}");
+        }
+    }
+
+    #[test]
+    fn a_held_event_is_wanted_again_when_the_lease_ends() {
+        let disposition = Outcome::Held {
+            until: UnixMillis(5),
+        }
+        .disposition();
+        assert_eq!(
+            disposition,
+            Disposition::Retry {
+                not_before: Some(UnixMillis(5))
+            }
+        );
+    }
+}

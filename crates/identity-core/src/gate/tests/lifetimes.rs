@@ -1,0 +1,205 @@
+//! The life of a won claim: renewal, and every way in which a job is stopped.
+
+use std::time::Duration;
+
+use super::bench::{Act, Bench, LEASE, MAX_RUN, put};
+use crate::{
+    claim::{ClaimStore as _, Reason, Record, Status},
+    gate::Outcome,
+};
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_is_renewed_for_as_long_as_the_job_runs() {
+    let bench = Bench::new(&[Act::Last(LEASE * 5)]);
+    let (holder, other) = (bench.gate(), bench.gate());
+    let running = tokio::spawn(async move { holder.settle(&put("a.shp", "e1")).await });
+    for _ in 0..9 {
+        tokio::time::sleep(LEASE / 2).await;
+        assert!(matches!(
+            other.settle(&put("a.shp", "e1")).await.outcome,
+            Outcome::Held { .. }
+        ));
+    }
+    assert_eq!(
+        running.await.unwrap().outcome,
+        Outcome::Done {
+            attempt: 1,
+            reason: None
+        }
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_is_stopped_before_its_lease_ends_if_the_store_is_away() {
+    let bench = Bench::new(&[Act::Last(LEASE * 5)]);
+    let gate = bench.gate();
+    let running = tokio::spawn(async move { gate.settle(&put("a.shp", "e1")).await });
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(bench.running(), 1);
+    *bench.store.away.lock().unwrap() = true;
+    tokio::time::sleep(LEASE - Duration::from_secs(1)).await;
+    assert_eq!(
+        bench.running(),
+        0,
+        "the lease is over, and the job still runs"
+    );
+    assert!(matches!(
+        running.await.unwrap().outcome,
+        Outcome::Unavailable { .. }
+    ));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_end_is_recorded_though_the_store_was_away_for_a_while() {
+    let bench = Bench::new(&[Act::Last(Duration::from_secs(10))]);
+    let gate = bench.gate();
+    let running = tokio::spawn(async move { gate.settle(&put("a.shp", "e1")).await });
+    tokio::time::sleep(Duration::from_secs(9)).await;
+    *bench.store.away.lock().unwrap() = true;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    *bench.store.away.lock().unwrap() = false;
+    assert_eq!(
+        running.await.unwrap().outcome,
+        Outcome::Done {
+            attempt: 1,
+            reason: None
+        }
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_whose_claim_was_taken_over_is_stopped_and_records_nothing() {
+    let bench = Bench::new(&[Act::Last(LEASE * 5), Act::Last(LEASE * 5)]);
+    let (holder, other) = (bench.gate(), bench.gate());
+    let running = tokio::spawn(async move { holder.settle(&put("a.shp", "e1")).await });
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let key = bench.rows().await.len();
+    assert_eq!(key, 1);
+    let released = {
+        let query_key = claim_key(&bench).await;
+        other.claims().release(&query_key).await.unwrap()
+    };
+    assert_eq!(
+        (released.0.status, released.1.status),
+        (Status::Processing, Status::Failed)
+    );
+    let successor = tokio::spawn(async move { other.settle(&put("a.shp", "e1")).await });
+    assert_eq!(
+        running.await.unwrap().outcome,
+        Outcome::LeaseLost { attempt: 1 }
+    );
+    assert_eq!(bench.running(), 1, "only the successor's job runs");
+    assert_eq!(
+        successor.await.unwrap().outcome,
+        Outcome::Done {
+            attempt: 2,
+            reason: None
+        }
+    );
+}
+
+async fn claim_key(bench: &Bench) -> crate::claim::ClaimKey {
+    use crate::claim::ListQuery;
+    let query = ListQuery {
+        statuses: Status::ALL.to_vec(),
+        claimed_until: None,
+        limit: 1,
+        after: None,
+    };
+    bench
+        .store
+        .rows
+        .list(&query)
+        .await
+        .unwrap()
+        .claims
+        .remove(0)
+        .0
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_that_runs_too_long_is_stopped_and_failed() {
+    let bench = Bench::new(&[Act::Last(MAX_RUN * 2)]);
+    let settled = bench.gate().settle(&put("a.shp", "e1")).await;
+    assert!(
+        matches!(settled.outcome, Outcome::Failed { attempt: 1, ref error } if error.contains("3600 seconds"))
+    );
+    assert_eq!(
+        (bench.running(), bench.record(&settled).await.status),
+        (0, Status::Failed)
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_panic_is_a_failure() {
+    let bench = Bench::new(&[Act::Panic]);
+    let settled = bench.gate().settle(&put("a.shp", "e1")).await;
+    let error = "the job panicked: out of luck".to_owned();
+    assert_eq!(settled.outcome, Outcome::Failed { attempt: 1, error });
+}
+
+async fn only_row(bench: &Bench) -> Record {
+    let mut rows = bench.rows().await;
+    assert_eq!(rows.len(), 1);
+    rows.remove(0)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dropped_gate_leaves_a_failed_claim_and_no_job() {
+    let bench = Bench::new(&[Act::Last(LEASE)]);
+    let gate = bench.gate();
+    let event = put("a.shp", "e1");
+    let dropped = tokio::time::timeout(Duration::from_secs(1), gate.settle(&event)).await;
+    assert!(dropped.is_err());
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(bench.running(), 0);
+    let row = only_row(&bench).await;
+    assert_eq!(
+        (row.status, row.reason),
+        (Status::Failed, Some(Reason::Interrupted))
+    );
+    assert_eq!(
+        gate.settle(&event).await.outcome,
+        Outcome::Done {
+            attempt: 2,
+            reason: None
+        }
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stopped_gate_ends_its_jobs_as_failed_and_claims_nothing_more() {
+    let bench = Bench::new(&[Act::Last(LEASE)]);
+    let gate = bench.gate();
+    let settling = gate.clone();
+    let running = tokio::spawn(async move { settling.settle(&put("a.shp", "e1")).await });
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    gate.stop();
+    assert!(matches!(
+        running.await.unwrap().outcome,
+        Outcome::Failed { attempt: 1, .. }
+    ));
+    assert_eq!(only_row(&bench).await.reason, Some(Reason::Interrupted));
+    let after = gate.settle(&put("b.shp", "e1")).await;
+    assert!(
+        matches!(after.outcome, Outcome::Unavailable { .. }),
+        "{after:?}"
+    );
+    assert_eq!(bench.rows().await.len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_foreign_flip_to_done_stops_the_job_and_stands() {
+    let bench = Bench::new(&[Act::Last(LEASE * 5)]);
+    let gate = bench.gate();
+    let running = tokio::spawn(async move { gate.settle(&put("a.shp", "e1")).await });
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let key = claim_key(&bench).await;
+    bench.store.rows.flip_status(&key, Status::Done);
+    assert_eq!(
+        running.await.unwrap().outcome,
+        Outcome::LeaseLost { attempt: 1 }
+    );
+    let row = bench.store.rows.get(&key).await.unwrap().unwrap();
+    assert_eq!((row.record.status, bench.running()), (Status::Done, 0));
+}

@@ -1,0 +1,5 @@
+//! The gate over a memory store, with scripted jobs and objects, in simulated time.
+
+mod bench;
+mod dispositions;
+mod lifetimes;

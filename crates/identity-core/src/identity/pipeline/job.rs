@@ -1,0 +1,226 @@
+//! What a won claim runs: a command, the exit codes that mean "never again", and a time limit.
+
+use std::time::Duration;
+
+use toml::Table;
+
+use super::{
+    error::{ContractError, nearest},
+    script,
+    table::Section,
+    template::{ArgTemplate, Placeholder, UnknownPlaceholder},
+};
+
+/// The exit codes that reject a job unless the contract says otherwise: `EX_DATAERR` of `sysexits.h`.
+const DEFAULT_PERMANENT: [i32; 1] = [65];
+/// An hour.
+const DEFAULT_TIMEOUT_SECONDS: u64 = 3_600;
+
+/// The `[job]` of a contract.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobSpec {
+    exec: Vec<ArgTemplate>,
+    permanent: Vec<i32>,
+    timeout_seconds: u64,
+}
+
+impl JobSpec {
+    pub(super) fn from_toml(table: &Table) -> Result<Self, ContractError> {
+        let section = Section::new("job", table, &["exec", "permanent", "timeout_seconds"])?;
+        let words = section
+            .strings("exec")?
+            .ok_or_else(|| section.missing("exec"))?;
+        Ok(Self {
+            exec: command(&words)?,
+            permanent: match section.integers("permanent")? {
+                Some(codes) => exit_codes(&codes)?,
+                None => DEFAULT_PERMANENT.to_vec(),
+            },
+            timeout_seconds: match section.integer("timeout_seconds")? {
+                Some(seconds) => timeout(seconds)?,
+                None => DEFAULT_TIMEOUT_SECONDS,
+            },
+        })
+    }
+
+    /// The program and its arguments; at least the program.
+    #[must_use]
+    pub fn exec(&self) -> &[ArgTemplate] {
+        &self.exec
+    }
+
+    /// The exit codes with which the command says that no attempt can succeed: the job is rejected.
+    #[must_use]
+    pub fn permanent(&self) -> &[i32] {
+        &self.permanent
+    }
+
+    /// How long one attempt may run.
+    #[must_use]
+    pub fn timeout(&self) -> Duration {
+        Duration::from_secs(self.timeout_seconds)
+    }
+
+    /// Whether any argument names this value.
+    #[must_use]
+    pub fn uses(&self, placeholder: Placeholder) -> bool {
+        self.exec.iter().any(|argument| argument.uses(placeholder))
+    }
+}
+
+fn command(words: &[&str]) -> Result<Vec<ArgTemplate>, ContractError> {
+    let mut templates = Vec::with_capacity(words.len());
+    for (index, word) in words.iter().enumerate() {
+        templates.push(
+            ArgTemplate::parse(word).map_err(|UnknownPlaceholder(word)| {
+                let known = Placeholder::ALL.map(Placeholder::as_str);
+                ContractError::UnknownPlaceholder {
+                    index,
+                    nearest: nearest(&word, known).map(|known| format!("{{{known}}}")),
+                    word,
+                }
+            })?,
+        );
+    }
+    match templates.first() {
+        None => {
+            return Err(ContractError::NoProgram {
+                got: "an empty list",
+            });
+        }
+        Some(_) if words[0].is_empty() => {
+            return Err(ContractError::NoProgram {
+                got: "an empty program name",
+            });
+        }
+        Some(program) => {
+            if let Some(placeholder) = program.placeholders().next() {
+                return Err(ContractError::PlaceholderAsProgram {
+                    placeholder: placeholder.to_string(),
+                });
+            }
+        }
+    }
+    for script::Script { index, interpreter } in script::scripts(words) {
+        if let Some(placeholder) = templates[index].placeholders().next() {
+            return Err(ContractError::PlaceholderInScript {
+                index,
+                placeholder: placeholder.to_string(),
+                interpreter: interpreter.to_owned(),
+                environment: placeholder.environment(),
+            });
+        }
+    }
+    Ok(templates)
+}
+
+fn exit_codes(codes: &[i64]) -> Result<Vec<i32>, ContractError> {
+    codes
+        .iter()
+        .enumerate()
+        .map(|(index, &code)| match i32::try_from(code) {
+            Ok(code @ 1..=255) => Ok(code),
+            _ => Err(ContractError::OutOfRange {
+                at: format!("job.permanent[{index}]"),
+                expected: "an exit code from 1 to 255 (0 is success)",
+                got: code,
+            }),
+        })
+        .collect()
+}
+
+fn timeout(seconds: i64) -> Result<u64, ContractError> {
+    match u64::try_from(seconds) {
+        Ok(seconds @ 1..) => Ok(seconds),
+        _ => Err(ContractError::OutOfRange {
+            at: "job.timeout_seconds".to_owned(),
+            expected: "at least 1",
+            got: seconds,
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job(toml: &str) -> Result<JobSpec, ContractError> {
+        JobSpec::from_toml(&toml.parse().unwrap())
+    }
+
+    #[test]
+    fn what_a_job_leaves_out_has_a_default() {
+        let job = job("exec = ['echo', '{uri}', '{path}']").unwrap();
+        assert_eq!(job.permanent(), [65]);
+        assert_eq!(job.timeout(), Duration::from_secs(3_600));
+        assert!(job.uses(Placeholder::Path));
+        assert!(!job.uses(Placeholder::Key));
+    }
+
+    #[test]
+    fn numbers_outside_their_range_are_named() {
+        for (toml, at) in [
+            ("permanent = [65, 0]", "job.permanent[1]"),
+            ("permanent = [256]", "job.permanent[0]"),
+            ("permanent = [4294967361]", "job.permanent[0]"),
+            ("timeout_seconds = 0", "job.timeout_seconds"),
+            ("timeout_seconds = -1", "job.timeout_seconds"),
+        ] {
+            let error = job(&format!("exec = ['x']\n{toml}")).unwrap_err();
+            assert!(
+                matches!(&error, ContractError::OutOfRange { at: named, .. } if named == at),
+                "{toml}: {error}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_command_needs_a_program_of_its_own() {
+        assert!(matches!(
+            job("exec = []"),
+            Err(ContractError::NoProgram { .. })
+        ));
+        assert!(matches!(
+            job("exec = ['']"),
+            Err(ContractError::NoProgram { .. })
+        ));
+        assert!(matches!(
+            job("permanent = []"),
+            Err(ContractError::MissingKey {
+                table: "job",
+                key: "exec"
+            })
+        ));
+        let error = job("exec = ['bin/{key}']").unwrap_err();
+        assert!(
+            matches!(error, ContractError::PlaceholderAsProgram { placeholder } if placeholder == "{key}")
+        );
+    }
+
+    #[test]
+    fn an_unknown_placeholder_names_the_nearest() {
+        let error = job("exec = ['echo', '{jobid}']").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "job.exec[1]: unknown placeholder {jobid}, the nearest known one is \"{job_id}\"; {{jobid}} is the text \
+             without a meaning"
+        );
+    }
+
+    #[test]
+    fn a_placeholder_inside_a_script_names_the_two_ways_out() {
+        let error = job("exec = ['sh', '-c', 'cat {key}']")
+            .unwrap_err()
+            .to_string();
+        for way in [
+            "job.exec[2]",
+            "{key}",
+            "sh",
+            "\"$1\"",
+            "$FIRSTCLAIM_JOB_KEY",
+        ] {
+            assert!(error.contains(way), "{error}");
+        }
+        assert!(job("exec = ['sh', '-c', 'cat \"$1\"', 'sh', '{key}']").is_ok());
+    }
+}

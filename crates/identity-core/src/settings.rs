@@ -1,0 +1,308 @@
+//! The environment variables that every binary reads, declared once: name, meaning, default.
+//!
+//! Pure: the variables are passed in. The table in the README is made from [`VARIABLES`].
+
+use std::time::Duration;
+
+use crate::{claim::Terms, gate::AllowList, text::nearest};
+
+/// The prefix of this project's own variables. An unknown variable with it is an error, for a misspelt setting would
+/// otherwise be a silent default.
+pub const PREFIX: &str = "FIRSTCLAIM_";
+/// The prefix of what jobs are given; inherited ones are no settings.
+pub const JOB_PREFIX: &str = "FIRSTCLAIM_JOB_";
+
+/// One environment variable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Variable {
+    /// Its name.
+    pub name: &'static str,
+    /// Its default, as one would write it; empty if it has none.
+    pub default: &'static str,
+    /// What it sets, with unit.
+    pub meaning: &'static str,
+}
+
+const LEASE: &str = "FIRSTCLAIM_LEASE_SECONDS";
+const MAX_ATTEMPTS: &str = "FIRSTCLAIM_MAX_ATTEMPTS";
+const CONCURRENCY: &str = "FIRSTCLAIM_CONCURRENCY";
+const ALLOW: &str = "FIRSTCLAIM_ALLOW";
+const LOG: &str = "FIRSTCLAIM_LOG";
+const LOG_FORMAT: &str = "FIRSTCLAIM_LOG_FORMAT";
+const TTL: &str = "DEDUP_TTL_SECONDS";
+
+/// Every variable, in the order in which people are told of them.
+pub const VARIABLES: [Variable; 8] = [
+    Variable {
+        name: LEASE,
+        default: "120",
+        meaning: "how long a claim is its holder's alone unless renewed, in seconds",
+    },
+    Variable {
+        name: MAX_ATTEMPTS,
+        default: "10",
+        meaning: "attempts beyond this many are rejected as exhausted",
+    },
+    Variable {
+        name: CONCURRENCY,
+        default: "",
+        meaning: "events handled side by side; by default one for each core",
+    },
+    Variable {
+        name: ALLOW,
+        default: "",
+        meaning: "containers that events may name, separated by commas: `bucket`, `account/container` or `account/*`; \
+                  by default all",
+    },
+    Variable {
+        name: LOG,
+        default: "warn",
+        meaning: "log filter, e.g. `info` or `identity_core=debug`",
+    },
+    Variable {
+        name: LOG_FORMAT,
+        default: "text",
+        meaning: "`text` or `json`",
+    },
+    Variable {
+        name: "FIRSTCLAIM_PIPELINE",
+        default: "pipeline.toml",
+        meaning: "read when a handler is built: the contract that is compiled in",
+    },
+    Variable {
+        name: TTL,
+        default: "1209600",
+        meaning: "how long a done claim is kept at least, in seconds",
+    },
+];
+
+/// How log lines are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// What the environment sets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// Leases, attempts and how long ends are kept.
+    pub terms: Terms,
+    /// How many events are handled side by side; `None`: one for each core.
+    pub concurrency: Option<usize>,
+    /// Which containers events may name.
+    pub allow: AllowList,
+    /// The log filter.
+    pub log: String,
+    /// How log lines are written.
+    pub log_format: LogFormat,
+}
+
+/// Why the environment cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SettingsError {
+    /// A variable with this project's prefix that it does not know.
+    #[error("the environment variable {name} is not known{}", .nearest.map(|name| format!("; did you mean {name}?")).unwrap_or_default())]
+    Unknown {
+        /// Its name.
+        name: String,
+        /// The known name nearest to it.
+        nearest: Option<&'static str>,
+    },
+    /// A value that cannot be used.
+    #[error("the environment variable {name} should be {expected}, got {got:?}")]
+    Invalid {
+        /// Its name.
+        name: &'static str,
+        /// What it should be.
+        expected: String,
+        /// What it is.
+        got: String,
+    },
+}
+
+impl Settings {
+    /// Reads the settings from all of a process's environment variables.
+    ///
+    /// `longest_redelivery` is how late the source may deliver an event again: a `done` record must be kept longer.
+    ///
+    /// # Errors
+    ///
+    /// [`SettingsError`], both variants.
+    pub fn from_vars(
+        vars: impl IntoIterator<Item = (String, String)>,
+        longest_redelivery: Duration,
+    ) -> Result<Self, SettingsError> {
+        let mut settings = Self {
+            terms: Terms::default(),
+            concurrency: None,
+            allow: AllowList::Everything,
+            log: "warn".to_owned(),
+            log_format: LogFormat::Text,
+        };
+        for (name, value) in vars {
+            settings.set(&name, value)?;
+        }
+        let terms = &settings.terms;
+        let least = longest_redelivery.max(terms.lease);
+        if terms.done_ttl < least {
+            let expected = format!(
+                "at least {} (the longest lease or redelivery, in seconds)",
+                least.as_secs()
+            );
+            return Err(SettingsError::Invalid {
+                name: TTL,
+                expected,
+                got: terms.done_ttl.as_secs().to_string(),
+            });
+        }
+        Ok(settings)
+    }
+
+    fn set(&mut self, name: &str, value: String) -> Result<(), SettingsError> {
+        match name {
+            LEASE => self.terms.lease = Duration::from_secs(number(LEASE, &value, 1, 86_400)?),
+            MAX_ATTEMPTS => self.terms.max_attempts = number(MAX_ATTEMPTS, &value, 1, 1_000_000)?,
+            CONCURRENCY => self.concurrency = Some(number(CONCURRENCY, &value, 1, 100_000)?),
+            ALLOW => self.allow = AllowList::parse(&value),
+            LOG => self.log = value,
+            LOG_FORMAT => {
+                self.log_format = match value.as_str() {
+                    "text" => LogFormat::Text,
+                    "json" => LogFormat::Json,
+                    _ => return Err(invalid(LOG_FORMAT, "`text` or `json`".to_owned(), value)),
+                }
+            }
+            TTL => {
+                self.terms.done_ttl =
+                    Duration::from_secs(number(TTL, &value, 1, 100 * 366 * 86_400)?)
+            }
+            _ if name.starts_with(PREFIX) && !name.starts_with(JOB_PREFIX) => {
+                let known = VARIABLES.map(|variable| variable.name);
+                if !known.contains(&name) {
+                    return Err(SettingsError::Unknown {
+                        name: name.to_owned(),
+                        nearest: nearest(name, known),
+                    });
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+fn number<T: std::str::FromStr + PartialOrd + std::fmt::Display>(
+    name: &'static str,
+    value: &str,
+    least: T,
+    most: T,
+) -> Result<T, SettingsError> {
+    match value.parse() {
+        Ok(number) if number >= least && number <= most => Ok(number),
+        _ => Err(invalid(
+            name,
+            format!("a whole number from {least} to {most}"),
+            value.to_owned(),
+        )),
+    }
+}
+
+fn invalid(name: &'static str, expected: String, got: String) -> SettingsError {
+    SettingsError::Invalid {
+        name,
+        expected,
+        got,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(vars: &[(&str, &str)]) -> Result<Settings, SettingsError> {
+        let vars = vars
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        Settings::from_vars(vars, Duration::ZERO)
+    }
+
+    #[test]
+    fn every_default_is_the_one_that_is_told() {
+        let told: Vec<_> = VARIABLES
+            .iter()
+            .filter(|variable| !variable.default.is_empty())
+            .map(|variable| (variable.name, variable.default))
+            .collect();
+        assert_eq!(read(&told), read(&[]));
+    }
+
+    #[test]
+    fn each_variable_sets_what_it_says() {
+        let settings = read(&[
+            (LEASE, "7"),
+            (MAX_ATTEMPTS, "2"),
+            (CONCURRENCY, "3"),
+            (ALLOW, "a,b"),
+            (TTL, "9"),
+        ])
+        .unwrap();
+        assert_eq!(settings.terms.lease, Duration::from_secs(7));
+        assert_eq!(settings.terms.max_attempts, 2);
+        assert_eq!(settings.terms.done_ttl, Duration::from_secs(9));
+        assert_eq!(settings.concurrency, Some(3));
+        assert_eq!(settings.allow, AllowList::parse("a,b"));
+        assert_eq!(
+            read(&[(LOG_FORMAT, "json"), (LOG, "debug")])
+                .unwrap()
+                .log_format,
+            LogFormat::Json
+        );
+    }
+
+    #[test]
+    fn a_misspelt_variable_is_an_error_that_names_the_nearest() {
+        let error = read(&[("FIRSTCLAIM_LEASE_SECOND", "7")]).unwrap_err();
+        assert_eq!(
+            error,
+            SettingsError::Unknown {
+                name: "FIRSTCLAIM_LEASE_SECOND".into(),
+                nearest: Some(LEASE)
+            }
+        );
+        assert!(
+            read(&[
+                ("FIRSTCLAIM_JOB_ID", "x"),
+                ("FIRSTCLAIM_PIPELINE", "p"),
+                ("PATH", "/bin")
+            ])
+            .is_ok()
+        );
+    }
+
+    #[test]
+    fn a_value_out_of_range_is_an_error() {
+        for (name, value) in [
+            (LEASE, "0"),
+            (LEASE, "1.5"),
+            (MAX_ATTEMPTS, "-1"),
+            (CONCURRENCY, ""),
+            (LOG_FORMAT, "xml"),
+        ] {
+            assert!(
+                matches!(read(&[(name, value)]), Err(SettingsError::Invalid { .. })),
+                "{name}={value}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_done_record_must_outlive_redelivery_and_lease() {
+        assert!(read(&[(TTL, "60"), (LEASE, "61")]).is_err());
+        let vars = [(TTL.to_owned(), "86399".to_owned())];
+        assert!(Settings::from_vars(vars, Duration::from_secs(86_400)).is_err());
+    }
+}

@@ -1,0 +1,50 @@
+//! Two helpers for messages: an error with its causes in one line, and the known name nearest to a misspelt one.
+
+use std::error::Error;
+
+/// An error and its causes, separated by colons: for records and logs, which keep no sources.
+pub fn error_chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}
+
+/// The one of `known` that `name` is most likely meant to be; `None` if nothing comes near it.
+pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let name = name.to_lowercase();
+    known
+        .into_iter()
+        .map(|word| (strsim::jaro_winkler(&name, &word.to_lowercase()), word))
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .filter(|(likeness, _)| *likeness > 0.6)
+        .map(|(_, word)| word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_name_is_found_and_a_stranger_has_none() {
+        let known = ["include", "exclude"];
+        assert_eq!(nearest("inclde", known), Some("include"));
+        assert_eq!(nearest("EXCLUDES", known), Some("exclude"));
+        assert_eq!(nearest("zzz", known), None);
+    }
+
+    #[test]
+    fn a_chain_names_every_cause() {
+        #[derive(Debug, thiserror::Error)]
+        #[error("outer")]
+        struct Outer(#[source] std::fmt::Error);
+        assert_eq!(
+            error_chain(&Outer(std::fmt::Error)),
+            format!("outer: {}", std::fmt::Error)
+        );
+    }
+}

@@ -1,0 +1,306 @@
+//! A local copy of exactly one version of an object, in a temporary folder of its own.
+
+use std::{
+    error::Error,
+    ffi::{OsStr, OsString},
+    fs, io,
+    os::unix::ffi::{OsStrExt as _, OsStringExt as _},
+    path::{Path, PathBuf},
+};
+
+use identity_core::{
+    identity::ObjectVersion,
+    job::JobError,
+    object::{ObjectError, ObjectStore},
+};
+use tempfile::TempDir;
+use tokio::io::{AsyncWriteExt as _, BufReader};
+
+/// The longest file name of the usual file systems, in bytes.
+const NAME_MAX: usize = 255;
+
+/// How much is written at once, in bytes.
+const CHUNK: usize = 1024 * 1024;
+
+/// A copy that lives until this is dropped.
+#[derive(Debug)]
+pub(crate) struct LocalCopy {
+    path: PathBuf,
+    folder: TempDir,
+}
+
+impl LocalCopy {
+    /// Reads exactly this version into a fresh folder that only this user may enter.
+    pub(crate) async fn fetch(
+        objects: &dyn ObjectStore,
+        object: &ObjectVersion,
+    ) -> Result<Self, JobError> {
+        let stream = objects
+            .read(object)
+            .await
+            .map_err(|error| fetch_error(object, error))?;
+        let io = |error| fetch_error(object, error);
+        let folder = tempfile::Builder::new()
+            .prefix("firstclaim-")
+            .tempdir()
+            .map_err(io)?;
+        let path = folder
+            .path()
+            .join(file_name(object.address.key.exact_bytes()));
+        let copy = Self { path, folder };
+        let mut file = tokio::fs::File::from_std(fs::File::create_new(&copy.path).map_err(io)?);
+        let mut stream = BufReader::with_capacity(CHUNK, stream);
+        tokio::io::copy_buf(&mut stream, &mut file)
+            .await
+            .map_err(io)?;
+        // A file of tokio's writes in the background: only a flush tells that all of it was written.
+        file.flush().await.map_err(io)?;
+        Ok(copy)
+    }
+
+    /// The file.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for LocalCopy {
+    fn drop(&mut self) {
+        // A process that was just killed may still finish the one call it is in, and so put a file into a folder that is
+        // being emptied. It makes no second one.
+        let removed = fs::remove_dir_all(self.folder.path())
+            .or_else(|_| fs::remove_dir_all(self.folder.path()));
+        if let Err(error) = removed
+            && error.kind() != io::ErrorKind::NotFound
+        {
+            tracing::warn!(folder = %self.folder.path().display(), %error, "a temporary folder stays behind");
+        }
+    }
+}
+
+/// The version is gone: the gate looks again. Anything else may pass: the store, the disk, this machine.
+fn fetch_error<E: Error + Send + Sync + 'static>(object: &ObjectVersion, error: E) -> JobError {
+    if is_changed(&error) {
+        return JobError::SourceChanged;
+    }
+    JobError::Retryable {
+        message: format!("{} cannot be copied to this machine", object.address),
+        source: Some(Box::new(error)),
+    }
+}
+
+/// Whether the error is, or carries, [`ObjectError::Changed`].
+fn is_changed(error: &(dyn Error + 'static)) -> bool {
+    if let Some(error) = error.downcast_ref::<ObjectError>() {
+        return matches!(error, ObjectError::Changed);
+    }
+    // What an io::Error carries is not its source but the error itself.
+    let inner = error
+        .downcast_ref::<io::Error>()
+        .and_then(io::Error::get_ref)
+        .map(|inner| inner as &(dyn Error + 'static));
+    inner.or(error.source()).is_some_and(is_changed)
+}
+
+/// The key's last segment where a file can be called so; else `object`, with the segment's extension if that is a plain
+/// one.
+fn file_name(key: &[u8]) -> OsString {
+    let segment = key.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
+    let usable = !matches!(segment, b"" | b"." | b"..")
+        && segment.len() <= NAME_MAX
+        && !segment.contains(&0);
+    if usable {
+        return OsString::from_vec(segment.to_vec());
+    }
+    let plain = |extension: &&OsStr| {
+        extension.len() <= 16 && extension.as_bytes().iter().all(u8::is_ascii_alphanumeric)
+    };
+    let mut name = OsString::from("object");
+    if let Some(extension) = Path::new(OsStr::from_bytes(segment))
+        .extension()
+        .filter(plain)
+    {
+        name.push(".");
+        name.push(extension);
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{path::Component, sync::Mutex};
+
+    use async_trait::async_trait;
+    use identity_core::{
+        identity::{ObjectAddress, ObjectKey, Provider, TokenKind, VersionToken},
+        object::{Head, ObjectStream},
+    };
+    use proptest::prelude::*;
+    use tokio::io::AsyncReadExt as _;
+
+    use super::*;
+
+    type Read = Box<dyn FnOnce() -> Result<ObjectStream, ObjectError> + Send>;
+
+    /// A store that answers one read, and remembers what was asked for.
+    struct Once {
+        answer: Mutex<Option<Read>>,
+        asked: Mutex<Option<ObjectVersion>>,
+    }
+
+    impl Once {
+        fn new(
+            answer: impl FnOnce() -> Result<ObjectStream, ObjectError> + Send + 'static,
+        ) -> Self {
+            Self {
+                answer: Mutex::new(Some(Box::new(answer))),
+                asked: Mutex::new(None),
+            }
+        }
+    }
+
+    impl std::fmt::Debug for Once {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("Once")
+        }
+    }
+
+    #[async_trait]
+    impl ObjectStore for Once {
+        async fn head(&self, _: &ObjectAddress) -> Result<Option<Head>, ObjectError> {
+            Ok(None)
+        }
+
+        async fn read(&self, object: &ObjectVersion) -> Result<ObjectStream, ObjectError> {
+            *self.asked.lock().unwrap() = Some(object.clone());
+            self.answer.lock().unwrap().take().unwrap()()
+        }
+    }
+
+    fn object(key: &str) -> ObjectVersion {
+        ObjectVersion {
+            address: ObjectAddress {
+                provider: Provider::S3,
+                account: None,
+                container: "tiles".into(),
+                key: ObjectKey::verbatim(key),
+            },
+            token: VersionToken::new(TokenKind::VersionId, "v1").unwrap(),
+        }
+    }
+
+    /// The bytes, and then this error.
+    fn broken(bytes: &'static [u8], error: io::Error) -> ObjectStream {
+        struct Fails(Option<io::Error>);
+        impl tokio::io::AsyncRead for Fails {
+            fn poll_read(
+                mut self: std::pin::Pin<&mut Self>,
+                _: &mut std::task::Context<'_>,
+                _: &mut tokio::io::ReadBuf<'_>,
+            ) -> std::task::Poll<io::Result<()>> {
+                std::task::Poll::Ready(Err(self.0.take().unwrap()))
+            }
+        }
+        Box::new(bytes.chain(Fails(Some(error))))
+    }
+
+    #[tokio::test]
+    async fn a_copy_is_the_pinned_version_and_is_removed_with_its_folder() {
+        let bytes: Vec<u8> = (0u8..=255).cycle().take(3 * CHUNK + 7).collect();
+        let (store, object) = (
+            {
+                let bytes = bytes.clone();
+                Once::new(move || Ok(Box::new(io::Cursor::new(bytes))))
+            },
+            object("a/b/scene 1.tif"),
+        );
+        let copy = LocalCopy::fetch(&store, &object).await.unwrap();
+        assert_eq!(*store.asked.lock().unwrap(), Some(object));
+        assert_eq!(fs::read(copy.path()).unwrap(), bytes);
+        assert_eq!(copy.path().file_name(), Some(OsStr::new("scene 1.tif")));
+        assert!(copy.path().is_absolute());
+        let folder = copy.path().parent().unwrap().to_owned();
+        fs::write(folder.join("left by the job"), "x").unwrap();
+        drop(copy);
+        assert!(!folder.exists());
+    }
+
+    #[tokio::test]
+    async fn an_object_that_changed_is_told_apart_before_and_while_reading() {
+        for store in [
+            Once::new(|| Err(ObjectError::Changed)),
+            Once::new(|| Ok(broken(b"some", io::Error::other(ObjectError::Changed)))),
+            Once::new(|| {
+                let inner = io::Error::other(ObjectError::Changed);
+                Ok(broken(b"", io::Error::other(inner)))
+            }),
+        ] {
+            let error = LocalCopy::fetch(&store, &object("k")).await.unwrap_err();
+            assert!(matches!(error, JobError::SourceChanged), "{error:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_store_that_cannot_be_read_may_be_tried_again() {
+        let unavailable = || ObjectError::Unavailable {
+            address: "s3://tiles/k".into(),
+            source: "HTTP 503".into(),
+        };
+        for store in [
+            Once::new(move || Err(unavailable())),
+            Once::new(move || Ok(broken(b"some", io::Error::other(unavailable())))),
+            Once::new(|| Ok(broken(b"some", io::ErrorKind::StorageFull.into()))),
+        ] {
+            let error = LocalCopy::fetch(&store, &object("k")).await.unwrap_err();
+            assert!(
+                matches!(
+                    error,
+                    JobError::Retryable {
+                        source: Some(_),
+                        ..
+                    }
+                ),
+                "{error:?}"
+            );
+            assert_eq!(
+                error.to_string(),
+                "s3://tiles/k cannot be copied to this machine"
+            );
+        }
+    }
+
+    #[test]
+    fn a_file_is_named_by_the_last_segment_where_a_file_can_be() {
+        let long = "x".repeat(256) + ".tif";
+        for (key, name) in [
+            ("scene.tif", "scene.tif"),
+            ("a/b/scene.tar.gz", "scene.tar.gz"),
+            ("a/.hidden", ".hidden"),
+            ("a/", "object"),
+            ("", "object"),
+            ("a/..", "object"),
+            ("a/.", "object"),
+            ("a\0b/c\0.shp", "object.shp"),
+            ("a.\0", "object"),
+            (&long, "object.tif"),
+        ] {
+            assert_eq!(file_name(key.as_bytes()), name, "{key:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_key_names_a_file_outside_of_its_folder(
+            key in prop::collection::vec(
+                prop_oneof![Just(b'/'), Just(b'.'), Just(0), any::<u8>()], 0..600)
+        ) {
+            let name = file_name(&key);
+            prop_assert!((1..=NAME_MAX).contains(&name.len()));
+            prop_assert!(!name.as_bytes().contains(&0));
+            let path = Path::new("folder").join(&name);
+            let parts: Vec<_> = path.components().collect();
+            prop_assert_eq!(
+                parts, [Component::Normal(OsStr::new("folder")), Component::Normal(&name)]);
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Records for tests: the bare one, and records of every shape.
+
+use identity_core::claim::{
+    ClaimKey, Owner, Reason, Record, RecordedObject, RecordedPipeline, Release, Revision, Status,
+    UnixMillis, UnixSeconds,
+};
+use identity_core::identity::{Provider, TokenKind};
+use proptest::collection::vec;
+use proptest::option::of;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+const REASONS: [&str; 10] = [
+    "gone",
+    "superseded",
+    "permanent",
+    "exhausted",
+    "unreadable",
+    "refused",
+    "not-allowed",
+    "collapsed",
+    "released",
+    "interrupted",
+];
+
+/// A claim with nothing but a revision.
+pub(crate) fn bare(status: Status, write: u32) -> Record {
+    Record {
+        status,
+        attempt: 1,
+        owner: None,
+        revision: Some(Revision {
+            owner: Owner(7),
+            write,
+        }),
+        claimed_at: UnixSeconds(1_700_000_000),
+        lease_until: None,
+        waiting_until: None,
+        finished_at: None,
+        expires_at: None,
+        object: None,
+        pipeline: RecordedPipeline::default(),
+        redrives: 0,
+        reason: None,
+        error: None,
+        result: None,
+        body: None,
+        released: None,
+    }
+}
+
+/// The key number `number`; keys sort as their numbers do.
+pub(crate) fn numbered_key(number: u64) -> ClaimKey {
+    let mut digest = [0; 32];
+    digest[..8].copy_from_slice(&number.to_be_bytes());
+    ClaimKey::from_digest(digest)
+}
+
+/// Any key.
+pub(crate) fn key() -> impl Strategy<Value = ClaimKey> {
+    any::<[u8; 32]>().prop_map(ClaimKey::from_digest)
+}
+
+/// Any record: texts of any characters, U+0000 among them, and the longest result and body that a store keeps.
+pub(crate) fn record() -> impl Strategy<Value = Record> {
+    let status = || select(Status::ALL.to_vec());
+    let reason = select(REASONS.to_vec()).prop_map(|name| Reason::from_name(name).unwrap());
+    let owner = || any::<u128>().prop_map(Owner);
+    let seconds = || any::<i64>().prop_map(UnixSeconds);
+    let millis = || any::<i64>().prop_map(UnixMillis);
+    let revision = (owner(), any::<u32>()).prop_map(|(owner, write)| Revision { owner, write });
+    let release = (seconds(), status()).prop_map(|(at, from)| Release { at, from });
+    let result = prop_oneof![
+        any::<String>(),
+        Just("é".repeat(Record::MAX_RESULT_BYTES / 2))
+    ];
+    let body = prop_oneof![
+        vec(any::<u8>(), 0..64),
+        Just(vec![0xff; Record::MAX_BODY_BYTES])
+    ];
+    let who = (
+        status(),
+        any::<u32>(),
+        of(owner()),
+        of(revision),
+        any::<u32>(),
+    );
+    let times = (
+        seconds(),
+        of(millis()),
+        of(millis()),
+        of(seconds()),
+        of(seconds()),
+    );
+    let what = (of(object()), pipeline());
+    let why = (
+        of(reason),
+        of(any::<String>()),
+        of(result),
+        of(body),
+        of(release),
+    );
+    (who, times, what, why).prop_map(
+        |(
+            (status, attempt, owner, revision, redrives),
+            (claimed_at, lease_until, waiting_until, finished_at, expires_at),
+            (object, pipeline),
+            (reason, error, result, body, released),
+        )| Record {
+            status,
+            attempt,
+            owner,
+            revision,
+            claimed_at,
+            lease_until,
+            waiting_until,
+            finished_at,
+            expires_at,
+            object,
+            pipeline,
+            redrives,
+            reason,
+            error,
+            result,
+            body,
+            released,
+        },
+    )
+}
+
+fn object() -> impl Strategy<Value = RecordedObject> {
+    use {Provider as P, TokenKind as T};
+    let provider = select(vec![P::S3, P::Gcs, P::Azure, P::File]);
+    let kind = select(vec![T::VersionId, T::ETag, T::Generation, T::Content]);
+    let text = any::<String>;
+    (
+        provider,
+        of(text()),
+        text(),
+        text(),
+        of(text()),
+        of((kind, text())),
+    )
+        .prop_map(
+            |(provider, account, container, key, raw_key, token)| RecordedObject {
+                provider,
+                account,
+                container,
+                key,
+                raw_key,
+                token,
+            },
+        )
+}
+
+fn pipeline() -> impl Strategy<Value = RecordedPipeline> {
+    any::<[String; 5]>().prop_map(|[name, version, scheme, params_digest, contract_digest]| {
+        RecordedPipeline {
+            name,
+            version,
+            scheme,
+            params_digest,
+            contract_digest,
+        }
+    })
+}

@@ -1,0 +1,144 @@
+//! Whose file this is, and the steps that bring ours up to date.
+
+use sqlx::sqlite::SqliteRow;
+use sqlx::{Executor, Row, SqliteConnection};
+
+use super::connection::{Patience, begin_immediate};
+
+/// "FCLM": what the header of our files says (<https://www.sqlite.org/fileformat2.html#application_id>).
+pub(crate) const APPLICATION_ID: i32 = 0x4643_4c4d;
+
+/// The steps in order. A file's `user_version` is how many of them it has seen; a step that was released never changes.
+const STEPS: [&str; 1] = [
+    // WITHOUT ROWID: as fast as a table with a separate index on the key, and smaller.
+    // The index is by status first: open claims are found without the ends, and rejected ones among millions of done ones.
+    "CREATE TABLE firstclaim_claims (
+    key TEXT NOT NULL PRIMARY KEY,       -- 64 hex characters: the job ID
+    status TEXT NOT NULL,                -- processing, done, failed, rejected, waiting
+    attempt INTEGER NOT NULL DEFAULT 0,  -- how often the key was won
+    owner TEXT,                          -- who won it last, 32 hex characters
+    revision TEXT,                       -- the write that left the row so
+    claimed_at INTEGER NOT NULL,         -- Unix seconds
+    lease_until INTEGER,                 -- Unix milliseconds
+    waiting_until INTEGER,               -- Unix milliseconds
+    finished_at INTEGER,                 -- Unix seconds
+    expires_at INTEGER,                  -- Unix seconds
+    object_provider TEXT,                -- s3, gcs, azure, file
+    object_account TEXT,
+    object_container TEXT,
+    object_key TEXT,                     -- exact
+    object_raw_key TEXT,                 -- as the event spelt it, where that differs
+    token_kind TEXT,                     -- version-id, etag, generation, content
+    token_value TEXT,
+    pipeline_name TEXT NOT NULL DEFAULT '',
+    pipeline_version TEXT NOT NULL DEFAULT '',
+    scheme TEXT NOT NULL DEFAULT '',     -- strict, reference, ingest
+    params_digest TEXT NOT NULL DEFAULT '',
+    contract_digest TEXT NOT NULL DEFAULT '',
+    redrives INTEGER NOT NULL DEFAULT 0,
+    reason TEXT,                         -- why it stands so, one word
+    error TEXT,                          -- why it stands so, for people
+    result TEXT,                         -- JSON
+    body BLOB,                           -- of an event that could not be read
+    released_at INTEGER,                 -- Unix seconds
+    released_from TEXT                   -- the status before
+) STRICT, WITHOUT ROWID;
+CREATE INDEX firstclaim_claims_by_status ON firstclaim_claims (status, claimed_at, key);",
+];
+
+/// The version of the tables that this program knows.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    reason = "there are a handful of steps"
+)]
+pub(crate) const KNOWN: i32 = STEPS.len() as i32;
+
+/// What an opened file turned out to be.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// Ours and up to date.
+    Ready,
+    /// Another application's.
+    Foreign {
+        application_id: i32,
+        tables: Vec<String>,
+    },
+    /// Of a version that this program does not know.
+    Newer { version: i32 },
+    /// Ours, but SQLite keeps it in another journal mode.
+    NotWal { mode: String },
+}
+
+/// Brings the file up to date, all steps or none, and to write-ahead logging. May be tried again after any error.
+///
+/// The write lock comes first, also when there is nothing to do: of many processes that open a new file at once one
+/// sets it up, and a file that cannot be written to is noticed now.
+pub(crate) async fn prepare(
+    connection: &mut SqliteConnection,
+    patience: &Patience,
+) -> Result<Found, sqlx::Error> {
+    begin_immediate(connection, patience).await?;
+    let found = migrate(connection).await?;
+    if found != Found::Ready {
+        connection.execute("ROLLBACK").await?;
+        return Ok(found);
+    }
+    connection.execute("COMMIT").await?;
+    // Only now: it writes to the file, cannot be part of a transaction, and stays with the file.
+    let mode: String = pragma(connection, "PRAGMA journal_mode = WAL").await?;
+    Ok(if mode == "wal" {
+        Found::Ready
+    } else {
+        Found::NotWal { mode }
+    })
+}
+
+async fn migrate(connection: &mut SqliteConnection) -> Result<Found, sqlx::Error> {
+    let application_id: i32 = pragma(connection, "PRAGMA application_id").await?;
+    let version: i32 = pragma(connection, "PRAGMA user_version").await?;
+    if application_id != APPLICATION_ID {
+        let tables = connection
+            .fetch_all("SELECT name FROM sqlite_schema ORDER BY rowid LIMIT 3")
+            .await?;
+        if application_id != 0 || version != 0 || !tables.is_empty() {
+            return Ok(Found::Foreign {
+                application_id,
+                tables: tables
+                    .iter()
+                    .map(|row| row.try_get(0))
+                    .collect::<Result<_, _>>()?,
+            });
+        }
+    }
+    let seen = match usize::try_from(version) {
+        Ok(seen) if seen <= STEPS.len() => seen,
+        _ => return Ok(Found::Newer { version }),
+    };
+    let missing = STEPS.get(seen..).unwrap_or_default();
+    for step in missing {
+        connection.execute(sqlx::raw_sql(*step)).await?;
+    }
+    if !missing.is_empty() {
+        let header =
+            format!("PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {KNOWN}");
+        connection
+            .execute(sqlx::raw_sql(sqlx::AssertSqlSafe(header)))
+            .await?;
+        tracing::debug!(
+            from = seen,
+            to = KNOWN,
+            "brought the claim tables up to date"
+        );
+    }
+    Ok(Found::Ready)
+}
+
+/// The one value that a pragma returns.
+async fn pragma<T>(connection: &mut SqliteConnection, sql: &'static str) -> Result<T, sqlx::Error>
+where
+    T: for<'r> sqlx::Decode<'r, sqlx::Sqlite> + sqlx::Type<sqlx::Sqlite>,
+{
+    let row: SqliteRow = connection.fetch_one(sql).await?;
+    row.try_get(0)
+}
