@@ -296,10 +296,7 @@ impl Reader {
             }
         } else if is_test_event(record) {
             self.push(Reading::Ignored(Ignored::TestEvent), place);
-        } else if record.s3.is_present()
-            || record.event_name.is_present()
-            || record.event_version.is_some()
-        {
+        } else if record.s3.is_present() || record.event_name.is_present() {
             self.push_result(s3::record(record), text, place);
         } else {
             self.unknown(text(), place);
@@ -331,9 +328,8 @@ impl Reader {
         text: &dyn Fn() -> &'t str,
         place: &Place,
     ) {
-        match carried.get(field) {
-            Ok(Some(carried)) => self.text(carried, &place.inside()),
-            Ok(None) => self.unreadable(ReadError::MissingField { field }, text(), place),
+        match carried.required(field) {
+            Ok(carried) => self.text(carried, &place.inside()),
             Err(error) => self.unreadable(error, text(), place),
         }
     }

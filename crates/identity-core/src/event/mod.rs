@@ -13,7 +13,7 @@
 //! 3. an SNS notification (`Sns`, or `Type` with `TopicArn` or `Message`): its `Message`, as text of its own;
 //! 4. EventBridge (`detail-type`);
 //! 5. the test event that S3 sends on configuration (`Event` is `s3:TestEvent`);
-//! 6. an S3 record (`s3`, `eventName` or `eventVersion`).
+//! 6. an S3 record (`s3` or `eventName`).
 //!
 //! Anything else is [`Reading::Unreadable`]: no input gives zero items, so "0 jobs, all well" cannot be said of an
 //! event that nobody understood. One unreadable element never takes its batch with it. Texts inside texts are followed

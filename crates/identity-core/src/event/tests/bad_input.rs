@@ -100,7 +100,8 @@ fn what_is_no_event_says_what_it_is() {
             r#"{"Records":[{"body":{"Records":[]}}]}"#,
             "body is an object, expected a string",
         ),
-        (r#"{"Records":[{"body":""}]}"#, "the event is empty"),
+        (r#"{"Records":[{"body":""}]}"#, "body is empty"),
+        (r#"{"Records":[{"body":" "}]}"#, "the event is empty"),
         (
             r#"{"Records":[{"body":"\ud800"}]}"#,
             "the event is not JSON that can be read without doubt: \
