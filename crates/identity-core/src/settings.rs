@@ -32,7 +32,7 @@ const LOG_FORMAT: &str = "FIRSTCLAIM_LOG_FORMAT";
 const TTL: &str = "DEDUP_TTL_SECONDS";
 
 /// Every variable, in the order in which people are told of them.
-pub const VARIABLES: [Variable; 8] = [
+pub const VARIABLES: [Variable; 7] = [
     Variable {
         name: LEASE,
         default: "120",
@@ -63,11 +63,6 @@ pub const VARIABLES: [Variable; 8] = [
         name: LOG_FORMAT,
         default: "text",
         meaning: "`text` or `json`",
-    },
-    Variable {
-        name: "FIRSTCLAIM_PIPELINE",
-        default: "pipeline.toml",
-        meaning: "read when a handler is built: the contract that is compiled in",
     },
     Variable {
         name: TTL,
