@@ -12,7 +12,8 @@ use super::{
     s3,
 };
 
-/// An object that stands alone: the fields that tell its kind, and those that its kind needs.
+/// An object that stands alone: the fields that tell its kind, and those that its kind needs. What is large and not in
+/// every envelope is boxed: it is moved several times while it is parsed.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 pub(super) struct Envelope<'a> {
@@ -35,7 +36,7 @@ pub(super) struct Envelope<'a> {
     #[serde(borrow)]
     pub(super) time: Raw<'a>,
     #[serde(borrow)]
-    pub(super) detail: Json<s3::Detail<'a>>,
+    pub(super) detail: Json<Box<s3::Detail<'a>>>,
 }
 
 /// An element of a list, likewise.
@@ -66,7 +67,7 @@ pub(super) struct Record<'a> {
     #[serde(borrow, rename = "responseElements")]
     pub(super) response_elements: Raw<'a>,
     #[serde(borrow)]
-    pub(super) s3: Json<s3::Entity<'a>>,
+    pub(super) s3: Json<Box<s3::Entity<'a>>>,
 }
 
 /// What answers an SQS message.

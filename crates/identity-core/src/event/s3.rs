@@ -12,9 +12,7 @@ use super::{
     error::excerpt,
     json::{self, Json, Raw, Text},
 };
-use crate::identity::{
-    ObjectAddress, ObjectKey, Provider, TokenKind, VersionToken, decode::form_decode,
-};
+use crate::identity::{ObjectAddress, ObjectKey, Provider, VersionToken, decode::form_decode};
 
 /// `s3` of a record.
 #[derive(Deserialize, Default)]
@@ -187,16 +185,12 @@ fn event(
         KeyEncoding::Verbatim => ObjectKey::verbatim(&**key),
     };
 
-    let etag = match usable(&object.etag, layout.etag)? {
-        Some(etag) => Some(etag),
-        None => usable(&object.lower_case_etag, layout.etag)?,
+    let etag = match object.etag.get(layout.etag)? {
+        None => object.lower_case_etag.get(layout.etag)?,
+        etag => etag,
     };
-    let version_id = usable(version_id, layout.version_id)?.filter(|version| *version != "null");
-    let token = match (version_id, etag) {
-        (Some(version), _) => Some(VersionToken::new(TokenKind::VersionId, version)?),
-        (None, Some(etag)) => Some(VersionToken::new(TokenKind::ETag, etag)?),
-        (None, None) => None,
-    };
+    let etag = etag.map(|etag| &**etag).filter(|etag| !etag.is_empty());
+    let version_id = version_id.get(layout.version_id)?.map(|id| &**id);
 
     Ok(Reading::Event(Box::new(StorageEvent {
         address: ObjectAddress {
@@ -205,7 +199,7 @@ fn event(
             container,
             key,
         },
-        token,
+        token: VersionToken::for_s3(version_id, etag)?,
         etag: etag.map(str::to_owned),
         details: EventDetails {
             sequencer: json::shown(object.sequencer),
@@ -213,14 +207,6 @@ fn event(
             ..details
         },
     })))
-}
-
-/// The text of a token's field; `None` if it says nothing.
-fn usable<'t>(text: &'t Text<'_>, field: &'static str) -> Result<Option<&'t str>, ReadError> {
-    Ok(text
-        .get(field)?
-        .map(|text| &**text)
-        .filter(|text| !text.is_empty()))
 }
 
 /// What an event's name says of the object's bytes.
