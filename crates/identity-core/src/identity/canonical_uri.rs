@@ -331,6 +331,8 @@ mod tests {
             reference(Provider::Azure, "c", "%C3/\u{e9}%"),
             "azblob://c/\u{fffd}/\u{e9}%"
         );
+        assert_eq!(reference(Provider::S3, "b", "a/"), "s3://b/a");
+        assert_eq!(reference(Provider::S3, "b", "/a"), "s3://b/a");
         assert_eq!(reference(Provider::S3, "b", "///"), "s3://b/");
         assert_eq!(reference(Provider::S3, "b", ""), "s3://b/");
     }

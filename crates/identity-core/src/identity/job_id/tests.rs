@@ -225,6 +225,26 @@ fn a_strict_id_is_framed_as_the_module_says() {
 }
 
 #[test]
+fn a_token_of_each_kind_is_another_token_under_strict_only() {
+    let kinds = [
+        TokenKind::VersionId,
+        TokenKind::ETag,
+        TokenKind::Generation,
+        TokenKind::Content,
+    ];
+    let ids = |scheme| {
+        kinds.map(|kind| {
+            let token = VersionToken::new(kind, "1").unwrap();
+            let object = ObjectVersion { token, ..s3("k") };
+            deriver(scheme, "{}").job_id(&object).unwrap()
+        })
+    };
+    let distinct = |ids: [JobId; 4]| std::collections::BTreeSet::from(ids).len();
+    assert_eq!(distinct(ids(Scheme::Strict)), 4);
+    assert_eq!(distinct(ids(Scheme::Reference)), 1);
+}
+
+#[test]
 fn a_job_id_is_its_text_and_nothing_else_parses() {
     let id = deriver(Scheme::Strict, "{}").job_id(&s3("k")).unwrap();
     assert_eq!(JobId::parse(&id.to_string()), Some(id));
