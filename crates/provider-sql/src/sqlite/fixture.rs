@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use identity_core::claim::{ClaimKey, Status};
 use sqlx::sqlite::SqliteConnectOptions;
-use sqlx::{ConnectOptions, Executor, SqliteConnection};
+use sqlx::{ConnectOptions, Connection, Executor, SqliteConnection};
 use tempfile::TempDir;
 
 use super::SqliteStore;
@@ -49,7 +49,10 @@ impl Fixture {
     /// Runs the foreign program's statement; how many rows it changed.
     pub(crate) async fn execute(&self, sql: impl Into<String>) -> u64 {
         let sql = sqlx::raw_sql(sqlx::AssertSqlSafe(sql.into()));
-        let done = self.foreign().await.execute(sql).await.unwrap();
+        let mut connection = self.foreign().await;
+        let done = connection.execute(sql).await.unwrap();
+        // Dropped, it would close on a thread of its own, some time later.
+        connection.close().await.unwrap();
         done.rows_affected()
     }
 

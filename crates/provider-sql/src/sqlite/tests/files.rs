@@ -24,9 +24,11 @@ async fn open(path: impl AsRef<Path>) -> Result<SqliteStore, OpenError> {
 
 /// Opening fails, and leaves the file and its folder as they were.
 async fn refusal(path: &Path) -> OpenError {
-    let names = |path: &Path| -> Vec<_> {
+    let names = |path: &Path| {
         let folder = fs::read_dir(path.parent().unwrap()).unwrap();
-        folder.map(|entry| entry.unwrap().file_name()).collect()
+        let mut names: Vec<_> = folder.map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        names
     };
     let (bytes, before) = (fs::read(path).unwrap(), names(path));
     let error = open(path).await.unwrap_err();
