@@ -1,5 +1,9 @@
 //! What the end-to-end tests share: the built program, a folder to run it in, and waiting for conditions.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops at the first surprise")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test stops at the first surprise"
+)]
 
 use std::{
     path::{Path, PathBuf},
@@ -12,7 +16,10 @@ use tempfile::TempDir;
 
 /// The workspace's root.
 pub fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .unwrap()
+        .to_owned()
 }
 
 /// The program `firstclaim`, built as this test was.
@@ -20,8 +27,13 @@ pub fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| {
         let mut build = Command::new(env!("CARGO"));
-        build.args(["build", "--quiet", "--locked", "-p", "firstclaim"]).current_dir(root());
-        assert!(build.status().unwrap().success(), "firstclaim could not be built");
+        build
+            .args(["build", "--quiet", "--locked", "-p", "firstclaim"])
+            .current_dir(root());
+        assert!(
+            build.status().unwrap().success(),
+            "firstclaim could not be built"
+        );
         // This test lies in `debug/deps`, the program one folder up.
         let test = std::env::current_exe().unwrap();
         test.parent().unwrap().parent().unwrap().join("firstclaim")
@@ -37,8 +49,13 @@ pub struct Bench {
 impl Bench {
     /// A bench whose pipeline has this `[job]` and selects everything.
     pub fn new(job: &str) -> Self {
-        let bench = Self { folder: tempfile::tempdir().unwrap() };
-        bench.write("pipeline.toml", &format!("name = 'tests'\nversion = '1'\nscheme = 'strict'\n[job]\n{job}\n"));
+        let bench = Self {
+            folder: tempfile::tempdir().unwrap(),
+        };
+        bench.write(
+            "pipeline.toml",
+            format!("name = 'tests'\nversion = '1'\nscheme = 'strict'\n[job]\n{job}\n"),
+        );
         bench
     }
 
@@ -63,7 +80,10 @@ impl Bench {
     /// The program with these arguments, in the folder, without inherited settings.
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(program());
-        command.args(arguments).current_dir(self.folder.path()).stdin(Stdio::null());
+        command
+            .args(arguments)
+            .current_dir(self.folder.path())
+            .stdin(Stdio::null());
         for (name, _) in std::env::vars_os() {
             if name.to_string_lossy().starts_with("FIRSTCLAIM_") {
                 command.env_remove(name);
@@ -79,9 +99,17 @@ impl Bench {
 
     /// Starts the program; its output goes to files called `NAME.out` and `NAME.err`.
     pub fn start(&self, name: &str, command: &mut Command) -> Worker {
-        let file = |kind: &str| std::fs::File::create(self.path(&format!("{name}.{kind}"))).unwrap();
-        let child = command.stdout(file("out")).stderr(file("err")).spawn().unwrap();
-        Worker { child, name: name.to_owned() }
+        let file =
+            |kind: &str| std::fs::File::create(self.path(&format!("{name}.{kind}"))).unwrap();
+        let child = command
+            .stdout(file("out"))
+            .stderr(file("err"))
+            .spawn()
+            .unwrap();
+        Worker {
+            child,
+            name: name.to_owned(),
+        }
     }
 
     /// The claims, as `claims list --json` tells them.
@@ -92,7 +120,11 @@ impl Bench {
         }
         let listed = self.run(&arguments);
         assert_eq!(listed.code, 0, "{listed:?}");
-        listed.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+        listed
+            .out
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
     }
 
     /// The one claim.
@@ -174,7 +206,10 @@ impl Drop for Worker {
 
 /// Sends a signal to a process.
 pub fn kill(signal: &str, process: &str) {
-    let status = Command::new("kill").args([&format!("-{signal}"), process]).status().unwrap();
+    let status = Command::new("kill")
+        .args([&format!("-{signal}"), process])
+        .status()
+        .unwrap();
     assert!(status.success(), "kill -{signal} {process}");
 }
 
@@ -182,14 +217,18 @@ pub fn kill(signal: &str, process: &str) {
 pub fn is_alive(process: &str) -> bool {
     // The state is the first word after the parenthesis that closes the command's name; Z has ended.
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-    stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z'))
+    stat.rsplit_once(')')
+        .is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z'))
 }
 
 /// Waits until something holds; only a test that fails waits to the bound.
 pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let started = Instant::now();
     while !holds() {
-        assert!(started.elapsed() < Duration::from_secs(180), "waited in vain: {what}");
+        assert!(
+            started.elapsed() < Duration::from_secs(180),
+            "waited in vain: {what}"
+        );
         std::thread::sleep(Duration::from_millis(20));
     }
 }

@@ -20,8 +20,15 @@ fn one_event(bench: &Bench) {
 
 /// The process of the job's first attempt, once it runs.
 fn first_job(bench: &Bench) -> String {
-    eventually("the first attempt starts", || bench.read("started").ends_with('\n'));
-    bench.read("started").split_whitespace().nth(1).unwrap().to_owned()
+    eventually("the first attempt starts", || {
+        bench.read("started").ends_with('\n')
+    });
+    bench
+        .read("started")
+        .split_whitespace()
+        .nth(1)
+        .unwrap()
+        .to_owned()
 }
 
 #[test]
@@ -32,20 +39,32 @@ fn twenty_processes_run_each_of_a_thousand_jobs_once() {
     let workers: Vec<_> = (0..PROCESSES)
         .map(|worker| {
             // Every worker gets every event twice, in an order of its own.
-            let mut records: Vec<_> = (0..EVENTS * 2).map(|at| record(&format!("{}.tif", at % EVENTS), "e1")).collect();
+            let mut records: Vec<_> = (0..EVENTS * 2)
+                .map(|at| record(&format!("{}.tif", at % EVENTS), "e1"))
+                .collect();
             records.rotate_left(worker * EVENTS * 2 / PROCESSES);
             let file = format!("events-{worker}.json");
             bench.write(&file, notification(&records));
-            bench.start(&format!("worker-{worker}"), &mut bench.command(&["run", &file]))
+            bench.start(
+                &format!("worker-{worker}"),
+                &mut bench.command(&["run", &file]),
+            )
         })
         .collect();
     let mut processed = 0;
     for worker in workers {
         let ran = worker.end(&bench);
         assert_eq!(ran.code, 0, "{ran:?}");
-        let counts: Vec<usize> =
-            ran.last_line().split(' ').map(|count| count.split_once('=').unwrap().1.parse().unwrap()).collect();
-        assert_eq!(counts[0] + counts[1], EVENTS * 2, "processed and skipped: {ran:?}");
+        let counts: Vec<usize> = ran
+            .last_line()
+            .split(' ')
+            .map(|count| count.split_once('=').unwrap().1.parse().unwrap())
+            .collect();
+        assert_eq!(
+            counts[0] + counts[1],
+            EVENTS * 2,
+            "processed and skipped: {ran:?}"
+        );
         processed += counts[0];
     }
     let ran: Vec<_> = bench.read("ran").lines().map(str::to_owned).collect();
@@ -67,9 +86,20 @@ fn a_killed_worker_s_job_is_finished_by_another_as_attempt_2() {
     worker.signal("KILL");
     let ran = bench.start("other", &mut run()).end(&bench);
     kill("KILL", &orphan);
-    assert_eq!((ran.code, ran.last_line()), (0, "processed=1 skipped=0 held=0 ignored=0 failed=0 rejected=0"), "{ran:?}");
+    assert_eq!(
+        (ran.code, ran.last_line()),
+        (
+            0,
+            "processed=1 skipped=0 held=0 ignored=0 failed=0 rejected=0"
+        ),
+        "{ran:?}"
+    );
     let claim = bench.claim();
-    assert_eq!((claim["status"].as_str(), claim["attempt"].as_u64()), (Some("done"), Some(2)), "{claim}");
+    assert_eq!(
+        (claim["status"].as_str(), claim["attempt"].as_u64()),
+        (Some("done"), Some(2)),
+        "{claim}"
+    );
 }
 
 #[test]
@@ -78,7 +108,9 @@ fn a_frozen_worker_finds_its_claim_lost_and_its_child_is_gone() {
     one_event(&bench);
     let run = || {
         let mut command = bench.command(&["run", "event.json"]);
-        command.env(SHORT_LEASE.0, SHORT_LEASE.1).env("FIRSTCLAIM_LOG", "info");
+        command
+            .env(SHORT_LEASE.0, SHORT_LEASE.1)
+            .env("FIRSTCLAIM_LOG", "info");
         command
     };
     let frozen = bench.start("frozen", &mut run());
@@ -87,11 +119,25 @@ fn a_frozen_worker_finds_its_claim_lost_and_its_child_is_gone() {
     let ran = bench.start("other", &mut run()).end(&bench);
     assert_eq!(ran.code, 0, "{ran:?}");
     let done = bench.claim();
-    assert_eq!((done["status"].as_str(), done["attempt"].as_u64()), (Some("done"), Some(2)), "{done}");
-    assert!(is_alive(&child), "the frozen worker's child was to outlive the takeover");
+    assert_eq!(
+        (done["status"].as_str(), done["attempt"].as_u64()),
+        (Some("done"), Some(2)),
+        "{done}"
+    );
+    assert!(
+        is_alive(&child),
+        "the frozen worker's child was to outlive the takeover"
+    );
     frozen.signal("CONT");
     let ran = frozen.end(&bench);
-    assert_eq!((ran.code, ran.last_line()), (0, "processed=0 skipped=1 held=0 ignored=0 failed=0 rejected=0"), "{ran:?}");
+    assert_eq!(
+        (ran.code, ran.last_line()),
+        (
+            0,
+            "processed=0 skipped=1 held=0 ignored=0 failed=0 rejected=0"
+        ),
+        "{ran:?}"
+    );
     assert!(ran.err.contains("lease-lost"), "{ran:?}");
     eventually("the child is gone", || !is_alive(&child));
     assert_eq!(bench.claim(), done, "the frozen worker changed the record");
@@ -116,7 +162,11 @@ fn a_frozen_worker_whose_job_ended_meanwhile_records_nothing() {
     eventually("the first attempt's job ends", || !is_alive(&child));
     frozen.signal("CONT");
     let ran = frozen.end(&bench);
-    assert_eq!(ran.last_line(), "processed=0 skipped=1 held=0 ignored=0 failed=0 rejected=0", "{ran:?}");
+    assert_eq!(
+        ran.last_line(),
+        "processed=0 skipped=1 held=0 ignored=0 failed=0 rejected=0",
+        "{ran:?}"
+    );
     assert_eq!(bench.claim(), done, "the frozen worker changed the record");
 }
 
@@ -128,11 +178,19 @@ fn a_duplicate_of_a_held_job_waits_until_it_is_done() {
     first_job(&bench);
     let mut command = bench.command(&["run", "event.json"]);
     let mut other = bench.start("other", command.env("FIRSTCLAIM_LOG", "info"));
-    eventually("the other looks", || bench.read("other.err").matches("held").count() >= 2);
+    eventually("the other looks", || {
+        bench.read("other.err").matches("held").count() >= 2
+    });
     assert!(other.runs(), "a held duplicate was acknowledged");
     bench.write("go", "");
-    assert_eq!(holder.end(&bench).last_line(), "processed=1 skipped=0 held=0 ignored=0 failed=0 rejected=0");
-    assert_eq!(other.end(&bench).last_line(), "processed=0 skipped=1 held=0 ignored=0 failed=0 rejected=0");
+    assert_eq!(
+        holder.end(&bench).last_line(),
+        "processed=1 skipped=0 held=0 ignored=0 failed=0 rejected=0"
+    );
+    assert_eq!(
+        other.end(&bench).last_line(),
+        "processed=0 skipped=1 held=0 ignored=0 failed=0 rejected=0"
+    );
 }
 
 #[test]
@@ -142,9 +200,16 @@ fn two_runs_share_the_work() {
         r#"exec = ["sh", "-c", 'touch "at/$PPID"; while [ "$(ls at | wc -l)" -lt 2 ]; do sleep 0.05; done']"#,
     );
     std::fs::create_dir(bench.path("at")).unwrap();
-    let records: Vec<_> = (0..10).map(|at| record(&format!("{at}.tif"), "e1")).collect();
+    let records: Vec<_> = (0..10)
+        .map(|at| record(&format!("{at}.tif"), "e1"))
+        .collect();
     bench.write("events.json", notification(&records));
-    let run = |name| bench.start(name, &mut bench.command(&["run", "--concurrency", "1", "events.json"]));
+    let run = |name| {
+        bench.start(
+            name,
+            &mut bench.command(&["run", "--concurrency", "1", "events.json"]),
+        )
+    };
     let (one, two) = (run("one"), run("two"));
     let processed = [one, two].map(|worker| {
         let ran = worker.end(&bench);
@@ -158,14 +223,29 @@ fn two_runs_share_the_work() {
 
 #[test]
 fn a_failed_job_is_tried_three_times_and_wins_again_at_once() {
-    let bench = Bench::new(r#"exec = ["sh", "-c", 'echo "$FIRSTCLAIM_JOB_ATTEMPT" >> tried; [ -e go ]']"#);
+    let bench =
+        Bench::new(r#"exec = ["sh", "-c", 'echo "$FIRSTCLAIM_JOB_ATTEMPT" >> tried; [ -e go ]']"#);
     one_event(&bench);
     let ran = bench.run(&["run", "event.json"]);
-    assert_eq!((ran.code, ran.last_line()), (1, "processed=0 skipped=0 held=0 ignored=0 failed=1 rejected=0"), "{ran:?}");
+    assert_eq!(
+        (ran.code, ran.last_line()),
+        (
+            1,
+            "processed=0 skipped=0 held=0 ignored=0 failed=1 rejected=0"
+        ),
+        "{ran:?}"
+    );
     assert!(ran.err.contains("s3://geo-in/a.tif"), "{ran:?}");
     bench.write("go", "");
     let ran = bench.run(&["run", "event.json"]);
-    assert_eq!((ran.code, ran.last_line()), (0, "processed=1 skipped=0 held=0 ignored=0 failed=0 rejected=0"), "{ran:?}");
+    assert_eq!(
+        (ran.code, ran.last_line()),
+        (
+            0,
+            "processed=1 skipped=0 held=0 ignored=0 failed=0 rejected=0"
+        ),
+        "{ran:?}"
+    );
     assert_eq!(bench.read("tried"), "1\n2\n3\n4\n");
     let shown = bench.run(&["claims", "show", bench.claim()["job_id"].as_str().unwrap()]);
     assert!(shown.out.contains("skipped as a duplicate"), "{shown:?}");
@@ -183,9 +263,17 @@ fn an_interrupted_run_ends_its_jobs_as_failed_and_leaves_no_child() {
         assert_eq!(ran.code, 1, "{ran:?}");
         eventually("the child is gone", || !is_alive(&child));
         let claim = bench.claim();
-        assert_eq!((claim["status"].as_str(), claim["reason"].as_str()), (Some("failed"), Some("interrupted")), "{claim}");
+        assert_eq!(
+            (claim["status"].as_str(), claim["reason"].as_str()),
+            (Some("failed"), Some("interrupted")),
+            "{claim}"
+        );
         let ran = bench.run(&["run", "event.json"]);
-        assert_eq!(ran.last_line(), "processed=1 skipped=0 held=0 ignored=0 failed=0 rejected=0", "{ran:?}");
+        assert_eq!(
+            ran.last_line(),
+            "processed=1 skipped=0 held=0 ignored=0 failed=0 rejected=0",
+            "{ran:?}"
+        );
     }
 }
 
@@ -207,11 +295,20 @@ fn a_job_that_runs_too_long_is_killed_with_its_children() {
 
 #[test]
 fn a_permanent_exit_code_rejects_and_release_gives_it_back() {
-    let bench = Bench::new("permanent = [7]\nexec = [\"sh\", \"-c\", 'echo no geometry >&2; [ -e go ] || exit 7']");
+    let bench = Bench::new(
+        "permanent = [7]\nexec = [\"sh\", \"-c\", 'echo no geometry >&2; [ -e go ] || exit 7']",
+    );
     one_event(&bench);
     for _ in 0..2 {
         let ran = bench.run(&["run", "event.json"]);
-        assert_eq!((ran.code, ran.last_line()), (1, "processed=0 skipped=0 held=0 ignored=0 failed=0 rejected=1"), "{ran:?}");
+        assert_eq!(
+            (ran.code, ran.last_line()),
+            (
+                1,
+                "processed=0 skipped=0 held=0 ignored=0 failed=0 rejected=1"
+            ),
+            "{ran:?}"
+        );
         assert!(ran.err.contains("no geometry"), "{ran:?}");
     }
     let claim = bench.claim();
@@ -220,5 +317,12 @@ fn a_permanent_exit_code_rejects_and_release_gives_it_back() {
     assert_eq!(bench.run(&["claims", "release", id]).code, 0);
     bench.write("go", "");
     let ran = bench.run(&["run", "event.json"]);
-    assert_eq!((ran.code, ran.last_line()), (0, "processed=1 skipped=0 held=0 ignored=0 failed=0 rejected=0"), "{ran:?}");
+    assert_eq!(
+        (ran.code, ran.last_line()),
+        (
+            0,
+            "processed=1 skipped=0 held=0 ignored=0 failed=0 rejected=0"
+        ),
+        "{ran:?}"
+    );
 }

@@ -23,7 +23,8 @@ pub(crate) fn root() -> PathBuf {
 
 /// The folder for what is built or installed: `target`, unless the environment names another.
 pub(crate) fn target() -> PathBuf {
-    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), |named| root().join(named))
+    std::env::var_os("CARGO_TARGET_DIR")
+        .map_or_else(|| root().join("target"), |named| root().join(named))
 }
 
 /// The cargo that runs this program.
@@ -37,11 +38,21 @@ pub(crate) fn cargo(arguments: &[&str]) -> Command {
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     let line = describe(command);
     say(&format!("\n$ {line}"));
-    let status = command.current_dir(root()).status().map_err(|error| format!("{line}: cannot be started: {error}"))?;
-    if status.success() { Ok(()) } else { Err(format!("{line}: {status}")) }
+    let status = command
+        .current_dir(root())
+        .status()
+        .map_err(|error| format!("{line}: cannot be started: {error}"))?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(format!("{line}: {status}"))
+    }
 }
 
 fn describe(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
-    words.map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
+    words
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect::<Vec<_>>()
+        .join(" ")
 }

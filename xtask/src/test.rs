@@ -1,9 +1,6 @@
 //! `cargo xtask test`: every check of the workspace, with all the set-up that it needs.
 
-use std::{
-    path::PathBuf,
-    process::Command,
-};
+use std::{path::PathBuf, process::Command};
 
 use crate::run::{Result, cargo, root, run, target};
 
@@ -13,10 +10,33 @@ const DIFFERENTIAL: [&str; 4] = ["--seed", "1", "--count", "10000"];
 /// Runs them all, the quick ones first. The first that fails ends it.
 pub(crate) fn test() -> Result<()> {
     run(&mut cargo(&["fmt", "--all", "--check"]))?;
-    run(&mut cargo(&["clippy", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
+    run(&mut cargo(&[
+        "clippy",
+        "--locked",
+        "--workspace",
+        "--all-targets",
+        "--",
+        "-D",
+        "warnings",
+    ]))?;
     // Derivation alone, as another language would bind it.
-    run(&mut cargo(&["clippy", "--locked", "-p", "identity-core", "--no-default-features", "--", "-D", "warnings"]))?;
-    let docs = ["doc", "--locked", "--workspace", "--no-deps", "--document-private-items"];
+    run(&mut cargo(&[
+        "clippy",
+        "--locked",
+        "-p",
+        "identity-core",
+        "--no-default-features",
+        "--",
+        "-D",
+        "warnings",
+    ]))?;
+    let docs = [
+        "doc",
+        "--locked",
+        "--workspace",
+        "--no-deps",
+        "--document-private-items",
+    ];
     run(cargo(&docs).env("RUSTDOCFLAGS", "-D warnings"))?;
     run(&mut cargo(&["test", "--locked", "--workspace"]))?;
     vectors()
@@ -25,14 +45,40 @@ pub(crate) fn test() -> Result<()> {
 /// The published job IDs, and the second implementations in Python.
 fn vectors() -> Result<()> {
     let files: Vec<PathBuf> = ["job_ids", "ingest_ids", "strict_ids"]
-        .map(|name| root().join("tests/vectors").join(name).with_extension("json"))
+        .map(|name| {
+            root()
+                .join("tests/vectors")
+                .join(name)
+                .with_extension("json")
+        })
         .into();
-    run(cargo(&["run", "--locked", "--quiet", "-p", "firstclaim", "--", "vectors"]).args(files))?;
+    run(cargo(&[
+        "run",
+        "--locked",
+        "--quiet",
+        "-p",
+        "firstclaim",
+        "--",
+        "vectors",
+    ])
+    .args(files))?;
     let python = python()?;
-    run(&mut cargo(&["build", "--locked", "--quiet", "-p", "tests", "--example", "derive"]))?;
+    run(&mut cargo(&[
+        "build",
+        "--locked",
+        "--quiet",
+        "-p",
+        "tests",
+        "--example",
+        "derive",
+    ]))?;
     let derive = target().join("debug/examples/derive");
     let script = root().join("tests/vectors/differential.py");
-    run(Command::new(python).arg(script).args(DIFFERENTIAL).arg("--derive").arg(derive))
+    run(Command::new(python)
+        .arg(script)
+        .args(DIFFERENTIAL)
+        .arg("--derive")
+        .arg(derive))
 }
 
 /// A Python with the pinned packages of `tests/vectors/requirements.txt`, in an environment of its own.
@@ -45,7 +91,15 @@ fn python() -> Result<PathBuf> {
         })?;
     }
     let requirements = root().join("tests/vectors/requirements.txt");
-    let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes", "-r"];
+    let install = [
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--require-hashes",
+        "-r",
+    ];
     run(Command::new(&python).args(install).arg(requirements))?;
     Ok(python)
 }

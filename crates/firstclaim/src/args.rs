@@ -7,7 +7,11 @@ use identity_core::{claim::Status, identity::Scheme};
 
 /// Exactly-once spatial jobs from at-least-once storage events, on one machine.
 #[derive(Debug, Parser)]
-#[command(name = "firstclaim", version, arg_required_else_help = true, after_help = "\
+#[command(
+    name = "firstclaim",
+    version,
+    arg_required_else_help = true,
+    after_help = "\
 Examples:
   firstclaim id event.json                          the job ID of each event in an envelope
   firstclaim run --pipeline pipeline.toml inbox/    run the pipeline's job once for each file in a folder
@@ -15,7 +19,8 @@ Examples:
   firstclaim claims list --status failed            what failed and waits for its next delivery
   firstclaim claims show ID                         why it was skipped, who holds it, what happens next
 
-Exit codes: 0 all well, 1 something failed or was refused, 2 wrong usage or configuration.")]
+Exit codes: 0 all well, 1 something failed or was refused, 2 wrong usage or configuration."
+)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -180,7 +185,8 @@ fn parse_scheme(text: &str) -> Result<Scheme, String> {
 }
 
 fn parse_status(text: &str) -> Result<Status, String> {
-    Status::from_name(text).ok_or_else(|| "expected processing, done, failed, rejected or waiting".to_owned())
+    Status::from_name(text)
+        .ok_or_else(|| "expected processing, done, failed, rejected or waiting".to_owned())
 }
 
 fn parse_concurrency(text: &str) -> Result<usize, String> {

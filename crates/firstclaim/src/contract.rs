@@ -14,11 +14,18 @@ const DEFAULT: &str = "pipeline.toml";
 /// The contract, or `None` if no file was named and there is none in the working folder.
 pub(crate) fn find(arg: &PipelineArg) -> Result<Option<Contract>, Failure> {
     let named = arg.pipeline.is_some();
-    let path = arg.pipeline.clone().unwrap_or_else(|| PathBuf::from(DEFAULT));
+    let path = arg
+        .pipeline
+        .clone()
+        .unwrap_or_else(|| PathBuf::from(DEFAULT));
     match std::fs::read(&path) {
         Ok(bytes) => parse(&path, bytes).map(Some),
         Err(error) if error.kind() == ErrorKind::NotFound && !named => Ok(None),
-        Err(error) => Err(Failure::usage(format!("the pipeline {} cannot be read", path.display())).because(error)),
+        Err(error) => Err(Failure::usage(format!(
+            "the pipeline {} cannot be read",
+            path.display()
+        ))
+        .because(error)),
     }
 }
 
@@ -30,5 +37,9 @@ fn parse(path: &Path, bytes: Vec<u8>) -> Result<Contract, Failure> {
 
 /// The contract, which must be there.
 pub(crate) fn require(arg: &PipelineArg) -> Result<Contract, Failure> {
-    find(arg)?.ok_or_else(|| Failure::usage(format!("there is no {DEFAULT} here; name one with --pipeline FILE")))
+    find(arg)?.ok_or_else(|| {
+        Failure::usage(format!(
+            "there is no {DEFAULT} here; name one with --pipeline FILE"
+        ))
+    })
 }

@@ -22,12 +22,20 @@ pub(crate) struct Failure {
 impl Failure {
     /// Wrong usage or configuration: exit code 2.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
-        Self { usage: true, message: message.into(), source: None }
+        Self {
+            usage: true,
+            message: message.into(),
+            source: None,
+        }
     }
 
     /// Something failed: exit code 1.
     pub(crate) fn failed(message: impl Into<String>) -> Self {
-        Self { usage: false, message: message.into(), source: None }
+        Self {
+            usage: false,
+            message: message.into(),
+            source: None,
+        }
     }
 
     /// Keeps what caused it.

@@ -325,7 +325,11 @@ impl ObjectStore for LocalObjects {
             .map(|(digest, size)| {
                 let token = VersionToken::new(TokenKind::Content, digest)
                     .map_err(|refusal| unavailable(address, refusal))?;
-                Ok(Head { token, etag: None, size })
+                Ok(Head {
+                    token,
+                    etag: None,
+                    size,
+                })
             })
             .transpose()
     }

@@ -62,15 +62,23 @@ pub(crate) fn id(args: &IdArgs) -> Result<Ended, Failure> {
 /// The deriver of the pipeline, under another scheme if one is asked for.
 fn deriver(args: &IdArgs) -> Result<Deriver, Failure> {
     match (contract::find(&args.pipeline)?, args.scheme) {
-        (Some(contract), Some(scheme)) if scheme != contract.scheme() => {
-            Deriver::new(contract.name(), contract.version(), scheme, contract.params())
-                .map_err(|refusal| Failure::usage(format!("the pipeline's parameters cannot be used under {scheme}")).because(refusal))
-        }
+        (Some(contract), Some(scheme)) if scheme != contract.scheme() => Deriver::new(
+            contract.name(),
+            contract.version(),
+            scheme,
+            contract.params(),
+        )
+        .map_err(|refusal| {
+            Failure::usage(format!(
+                "the pipeline's parameters cannot be used under {scheme}"
+            ))
+            .because(refusal)
+        }),
         (Some(contract), _) => Ok(contract.deriver().clone()),
         (None, Some(scheme)) => Ok(Contract::default_for(scheme).deriver().clone()),
-        (None, None) => {
-            Err(Failure::usage("there is no pipeline.toml here; name one with --pipeline FILE, or a scheme with --scheme"))
-        }
+        (None, None) => Err(Failure::usage(
+            "there is no pipeline.toml here; name one with --pipeline FILE, or a scheme with --scheme",
+        )),
     }
 }
 
@@ -80,24 +88,45 @@ fn line(item: &Item, deriver: &Deriver) -> (Line, Option<String>) {
         Reading::Event(event) => match derive(event, deriver) {
             Ok(Some(derived)) => (event_line(event, Some(derived)), None),
             Ok(None) => {
-                let complaint = format!("{} carries no version token; its store would have to be asked", event.address);
+                let complaint = format!(
+                    "{} carries no version token; its store would have to be asked",
+                    event.address
+                );
                 (event_line(event, None), Some(complaint))
             }
             Err(refusal) => error(format!("{}: {}", event.address, error_chain(&refusal))),
         },
-        Reading::Ignored(reason) => (Line::Ignored { ignored: reason.as_str() }, None),
+        Reading::Ignored(reason) => (
+            Line::Ignored {
+                ignored: reason.as_str(),
+            },
+            None,
+        ),
         Reading::Unreadable(unreadable) => error(error_chain(&unreadable.error)),
         _ => error("this version does not know such an item".to_owned()),
     }
 }
 
 fn error(text: String) -> (Line, Option<String>) {
-    (Line::Error { error: text.clone() }, Some(text))
+    (
+        Line::Error {
+            error: text.clone(),
+        },
+        Some(text),
+    )
 }
 
-fn derive(event: &StorageEvent, deriver: &Deriver) -> Result<Option<(VersionToken, JobId)>, Refusal> {
-    let Some(token) = event.token_for(deriver.scheme())? else { return Ok(None) };
-    let object = ObjectVersion { address: event.address.clone(), token };
+fn derive(
+    event: &StorageEvent,
+    deriver: &Deriver,
+) -> Result<Option<(VersionToken, JobId)>, Refusal> {
+    let Some(token) = event.token_for(deriver.scheme())? else {
+        return Ok(None);
+    };
+    let object = ObjectVersion {
+        address: event.address.clone(),
+        token,
+    };
     let id = deriver.job_id(&object)?;
     Ok(Some((object.token, id)))
 }
@@ -110,7 +139,10 @@ fn event_line(event: &StorageEvent, derived: Option<(VersionToken, JobId)>) -> L
         account: address.account.clone(),
         container: address.container.clone(),
         key: address.key.display().into_owned(),
-        token: token.map(|token| Token { kind: token.kind().as_str(), value: token.value().to_owned() }),
+        token: token.map(|token| Token {
+            kind: token.kind().as_str(),
+            value: token.value().to_owned(),
+        }),
         uri: address.to_string(),
         job_id: id.map(|id| id.to_string()),
     }
@@ -118,13 +150,20 @@ fn event_line(event: &StorageEvent, derived: Option<(VersionToken, JobId)>) -> L
 
 fn print(line: &Line, json: bool, path: &Path) -> Result<(), Failure> {
     if json {
-        let text = serde_json::to_string(line).map_err(|error| Failure::failed("a line cannot be written as JSON").because(error))?;
+        let text = serde_json::to_string(line)
+            .map_err(|error| Failure::failed("a line cannot be written as JSON").because(error))?;
         output::line(&text);
         return Ok(());
     }
     match line {
-        Line::Event { job_id: Some(id), uri, .. } => output::line(&format!("{id}  {uri}")),
-        Line::Ignored { ignored } => output::line(&format!("ignored: {ignored}  {}", input::name(path))),
+        Line::Event {
+            job_id: Some(id),
+            uri,
+            ..
+        } => output::line(&format!("{id}  {uri}")),
+        Line::Ignored { ignored } => {
+            output::line(&format!("ignored: {ignored}  {}", input::name(path)))
+        }
         Line::Event { job_id: None, .. } | Line::Error { .. } => {} // said on standard error
     }
     Ok(())

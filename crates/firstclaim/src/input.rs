@@ -11,7 +11,9 @@ use crate::failure::Failure;
 
 /// The events of a file, in order; never none.
 pub(crate) fn events(path: &Path) -> Result<Vec<Item>, Failure> {
-    let bytes = read(path).map_err(|error| Failure::failed(format!("{} cannot be read", name(path))).because(error))?;
+    let bytes = read(path).map_err(|error| {
+        Failure::failed(format!("{} cannot be read", name(path))).because(error)
+    })?;
     Ok(event::read(&OwnedDelivery::from_file(bytes).as_delivery()))
 }
 
@@ -31,5 +33,9 @@ pub(crate) fn is_stdin(path: &Path) -> bool {
 
 /// What a file is called in messages.
 pub(crate) fn name(path: &Path) -> String {
-    if is_stdin(path) { "standard input".to_owned() } else { path.display().to_string() }
+    if is_stdin(path) {
+        "standard input".to_owned()
+    } else {
+        path.display().to_string()
+    }
 }

@@ -54,15 +54,24 @@ fn start(cli: Cli) -> Result<Ended, Failure> {
 
 fn settings() -> Result<Settings, Failure> {
     // A variable that is not UTF-8 is none of ours: ours are looked up by their names, which are.
-    let vars = std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let vars = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     // The command line is its own source and delivers nothing late.
-    Settings::from_vars(vars, Duration::ZERO).map_err(|error| Failure::usage("the environment cannot be used").because(error))
+    Settings::from_vars(vars, Duration::ZERO)
+        .map_err(|error| Failure::usage("the environment cannot be used").because(error))
 }
 
 fn log_to_stderr(settings: &Settings) -> Result<(), Failure> {
-    let filter = EnvFilter::try_new(&settings.log)
-        .map_err(|error| Failure::usage(format!("FIRSTCLAIM_LOG is no log filter: {:?}", settings.log)).because(error))?;
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let filter = EnvFilter::try_new(&settings.log).map_err(|error| {
+        Failure::usage(format!(
+            "FIRSTCLAIM_LOG is no log filter: {:?}",
+            settings.log
+        ))
+        .because(error)
+    })?;
+    let builder = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr);
     match settings.log_format {
         LogFormat::Text => builder.with_ansi(std::io::stderr().is_terminal()).init(),
         LogFormat::Json => builder.json().init(),

@@ -14,7 +14,10 @@ pub(crate) struct Signals {
 
 impl Signals {
     pub(crate) fn listen() -> Result<Self, Failure> {
-        let listen = |kind| signal(kind).map_err(|error| Failure::failed("signals cannot be listened to").because(error));
+        let listen = |kind| {
+            signal(kind)
+                .map_err(|error| Failure::failed("signals cannot be listened to").because(error))
+        };
         Ok(Self {
             interrupt: listen(SignalKind::interrupt())?,
             terminate: listen(SignalKind::terminate())?,

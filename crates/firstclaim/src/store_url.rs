@@ -1,6 +1,9 @@
 //! Store URLs: which claim store a command works on.
 
-use std::{path::{Path, PathBuf}, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use identity_core::claim::{ClaimStore, memory::MemoryStore};
 use provider_sql::SqliteStore;
@@ -22,7 +25,9 @@ impl StoreUrl {
         match url.split_once(':') {
             Some(("sqlite", path)) if !path.is_empty() => Ok(Self::Sqlite(PathBuf::from(path))),
             Some(("memory", "")) => Ok(Self::Memory),
-            _ => Err(Failure::usage(format!("the store {url:?} is not known: expected sqlite:PATH or memory:"))),
+            _ => Err(Failure::usage(format!(
+                "the store {url:?} is not known: expected sqlite:PATH or memory:"
+            ))),
         }
     }
 
@@ -37,11 +42,14 @@ impl StoreUrl {
     /// Opens a store that must be there: looking at claims makes no store.
     pub(crate) async fn open_existing(&self) -> Result<Arc<dyn ClaimStore>, Failure> {
         match self {
-            Self::Sqlite(path) if !path.exists() => {
-                Err(Failure::usage(format!("there is no claim store at {}", path.display())))
-            }
+            Self::Sqlite(path) if !path.exists() => Err(Failure::usage(format!(
+                "there is no claim store at {}",
+                path.display()
+            ))),
             Self::Sqlite(path) => open_sqlite(path).await,
-            Self::Memory => Err(Failure::usage("the store memory: lasts only as long as one command, so it has no claims to show")),
+            Self::Memory => Err(Failure::usage(
+                "the store memory: lasts only as long as one command, so it has no claims to show",
+            )),
         }
     }
 }
@@ -59,7 +67,10 @@ mod tests {
 
     #[test]
     fn a_url_names_its_store() {
-        assert_eq!(StoreUrl::parse("sqlite:a/b.db").unwrap(), StoreUrl::Sqlite("a/b.db".into()));
+        assert_eq!(
+            StoreUrl::parse("sqlite:a/b.db").unwrap(),
+            StoreUrl::Sqlite("a/b.db".into())
+        );
         assert_eq!(StoreUrl::parse("memory:").unwrap(), StoreUrl::Memory);
         for url in ["", "a.db", "sqlite:", "memory:x", "mysql://x"] {
             assert!(StoreUrl::parse(url).is_err(), "{url}");

@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 pub use self::{
     allow::AllowList,
     batch::ItemAnswer,
-    outcome::{Disposition, NoJob, Outcome},
+    outcome::{Disposition, NoJob, Outcome, Part},
 };
 use crate::{
     claim::{
@@ -31,7 +31,7 @@ use crate::{
     identity::{Contract, ObjectAddress, ObjectVersion, VersionToken},
     job::{Job, JobContext, JobError, Output},
     object::{ObjectError, ObjectStore},
-    text::error_chain,
+    text::{bounded, error_chain},
 };
 
 /// What a gate is made of.
@@ -257,6 +257,7 @@ impl Gate {
         match self.claims().record(key, record).await {
             Ok(_) => Outcome::Rejected { reason, error },
             Err(error) => Outcome::Unavailable {
+                part: Part::ClaimStore,
                 error: error_chain(&error),
             },
         }
@@ -278,7 +279,7 @@ impl Gate {
             pipeline: self.inner.pipeline.clone(),
             redrives: 0,
             reason: Some(reason),
-            error: Some(error),
+            error: Some(bounded(error)),
             result: None,
             body: None,
             released: None,
@@ -298,7 +299,10 @@ impl Gate {
             return Settled {
                 key: Some(key),
                 uri,
-                outcome: Outcome::Unavailable { error },
+                outcome: Outcome::Unavailable {
+                    part: Part::Process,
+                    error,
+                },
             };
         }
         let outcome = match self
@@ -322,6 +326,7 @@ impl Gate {
                 return self.collapsed(&key, &record, &differing, recorded).await;
             }
             Err(error) => Outcome::Unavailable {
+                part: Part::ClaimStore,
                 error: error_chain(&error),
             },
         };
@@ -426,6 +431,7 @@ impl Gate {
         match task.await {
             Ok(outcome) => outcome,
             Err(error) => Outcome::Unavailable {
+                part: Part::Process,
                 error: format!("the job's supervisor ended: {}", error_chain(&error)),
             },
         }
@@ -506,6 +512,7 @@ fn ignored(address: Option<&ObjectAddress>, reason: NoJob) -> Prepared {
 
 fn unavailable(address: &ObjectAddress, error: &ObjectError) -> Prepared {
     let outcome = Outcome::Unavailable {
+        part: Part::ObjectStore,
         error: error_chain(error),
     };
     Prepared::Settled(Settled {

@@ -14,6 +14,18 @@ pub fn error_chain(error: &dyn Error) -> String {
     text
 }
 
+/// How much of an error a record keeps, in bytes.
+const MAX_ERROR_BYTES: usize = 4 * 1024;
+
+/// The beginning of a long text, cut between characters: a message may quote other people's text.
+pub fn bounded(mut text: String) -> String {
+    if text.len() > MAX_ERROR_BYTES {
+        text.truncate(text.floor_char_boundary(MAX_ERROR_BYTES));
+        text.push('…');
+    }
+    text
+}
+
 /// The one of `known` that `name` is most likely meant to be; `None` if nothing comes near it.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let name = name.to_lowercase();
@@ -35,6 +47,16 @@ mod tests {
         assert_eq!(nearest("inclde", known), Some("include"));
         assert_eq!(nearest("EXCLUDES", known), Some("exclude"));
         assert_eq!(nearest("zzz", known), None);
+    }
+
+    #[test]
+    fn a_long_text_is_cut_between_characters() {
+        let cut = bounded("é".repeat(5_000) + "x");
+        assert_eq!(
+            (cut.len(), cut.chars().last()),
+            (4_096 + '…'.len_utf8(), Some('…'))
+        );
+        assert_eq!(bounded("short".to_owned()), "short");
     }
 
     #[test]

@@ -69,8 +69,11 @@ pub(crate) fn record() -> impl Strategy<Value = Record> {
     let seconds = || any::<i64>().prop_map(UnixSeconds);
     let millis = || any::<i64>().prop_map(UnixMillis);
     let revision = (owner(), any::<u32>()).prop_map(|(owner, write)| Revision { owner, write });
-    let release = (seconds(), status(), any::<u32>())
-        .prop_map(|(at, from, attempt)| Release { at, from, attempt });
+    let release = (seconds(), status(), any::<u32>()).prop_map(|(at, from, attempt)| Release {
+        at,
+        from,
+        attempt,
+    });
     let result = prop_oneof![
         any::<String>(),
         Just("é".repeat(Record::MAX_RESULT_BYTES / 2))

@@ -14,17 +14,29 @@ pub(super) struct Explained {
 }
 
 /// Explains a claim as it stands at `now`.
-pub(super) fn explain(key: &ClaimKey, record: &Record, now: UnixMillis, terms: &Terms) -> Explained {
+pub(super) fn explain(
+    key: &ClaimKey,
+    record: &Record,
+    now: UnixMillis,
+    terms: &Terms,
+) -> Explained {
     match record.status {
         Status::Done => done(record),
         Status::Rejected => Explained {
-            why: format!("the job is refused for good ({}); every delivery is acknowledged without running it", refusal(record)),
-            next: format!("nothing by itself: it waits for a person; `firstclaim claims release {key}` lets the next delivery run it"),
+            why: format!(
+                "the job is refused for good ({}); every delivery is acknowledged without running it",
+                refusal(record)
+            ),
+            next: format!(
+                "nothing by itself: it waits for a person; `firstclaim claims release {key}` lets the next delivery run it"
+            ),
         },
         Status::Failed => Explained {
             why: match record.reason {
                 Some(Reason::Released) => "an operator released the claim".to_owned(),
-                Some(Reason::Interrupted) => "its worker was stopped before the job was done".to_owned(),
+                Some(Reason::Interrupted) => {
+                    "its worker was stopped before the job was done".to_owned()
+                }
                 _ => "the last attempt failed".to_owned(),
             },
             next: next_delivery(record, terms),
@@ -32,7 +44,9 @@ pub(super) fn explain(key: &ClaimKey, record: &Record, now: UnixMillis, terms: &
         Status::Waiting => Explained {
             why: "the object is not ready: it is incomplete or still being written".to_owned(),
             next: match record.waiting_until {
-                Some(until) if until > now => format!("the next delivery after {} looks again", millis(until)),
+                Some(until) if until > now => {
+                    format!("the next delivery after {} looks again", millis(until))
+                }
                 _ => "the next delivery looks again".to_owned(),
             },
         },
@@ -43,19 +57,32 @@ pub(super) fn explain(key: &ClaimKey, record: &Record, now: UnixMillis, terms: &
 fn done(record: &Record) -> Explained {
     let how = match record.reason {
         Some(Reason::Gone) => "the object was gone when its job looked for it",
-        Some(Reason::Superseded) => "a newer version of the object took its place, and that one's job is done",
+        Some(Reason::Superseded) => {
+            "a newer version of the object took its place, and that one's job is done"
+        }
         _ => "the job is done",
     };
     let kept = record.expires_at.map_or_else(
         || "the record does not expire".to_owned(),
-        |at| format!("the record is kept until {} at least, and stands for as long as it is there", seconds(at)),
+        |at| {
+            format!(
+                "the record is kept until {} at least, and stands for as long as it is there",
+                seconds(at)
+            )
+        },
     );
-    Explained { why: format!("{how}; every later delivery is skipped as a duplicate"), next: format!("nothing: {kept}") }
+    Explained {
+        why: format!("{how}; every later delivery is skipped as a duplicate"),
+        next: format!("nothing: {kept}"),
+    }
 }
 
 fn processing(record: &Record, now: UnixMillis, terms: &Terms) -> Explained {
     let end = record.lease_end();
-    let holder = record.owner.map_or_else(|| "a program without leases".to_owned(), |owner| format!("worker {owner}"));
+    let holder = record.owner.map_or_else(
+        || "a program without leases".to_owned(),
+        |owner| format!("worker {owner}"),
+    );
     if end > now {
         let seconds_left = now.until(end).as_secs();
         return Explained {
@@ -65,21 +92,37 @@ fn processing(record: &Record, now: UnixMillis, terms: &Terms) -> Explained {
                 record.attempt,
                 millis(end)
             ),
-            next: format!("it records the job's end; if its lease ends first, {}", next_delivery(record, terms)),
+            next: format!(
+                "it records the job's end; if its lease ends first, {}",
+                next_delivery(record, terms)
+            ),
         };
     }
     Explained {
-        why: format!("{holder} held it as attempt {} and went away: its lease ended at {}", record.attempt, millis(end)),
+        why: format!(
+            "{holder} held it as attempt {} and went away: its lease ended at {}",
+            record.attempt,
+            millis(end)
+        ),
         next: next_delivery(record, terms),
     }
 }
 
 fn next_delivery(record: &Record, terms: &Terms) -> String {
-    let tried = record.attempt - record.released.map_or(0, |release| release.attempt.min(record.attempt));
+    let tried = record.attempt
+        - record
+            .released
+            .map_or(0, |release| release.attempt.min(record.attempt));
     if tried >= terms.max_attempts {
-        return format!("the next delivery is rejected: all {} attempts are used up", terms.max_attempts);
+        return format!(
+            "the next delivery is rejected: all {} attempts are used up",
+            terms.max_attempts
+        );
     }
-    format!("the next delivery runs the job as attempt {}", record.attempt.saturating_add(1))
+    format!(
+        "the next delivery runs the job as attempt {}",
+        record.attempt.saturating_add(1)
+    )
 }
 
 fn refusal(record: &Record) -> &'static str {

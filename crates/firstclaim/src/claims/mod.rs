@@ -36,23 +36,45 @@ async fn open(arg: &StoreArg) -> Result<Arc<dyn ClaimStore>, Failure> {
 }
 
 fn parse_id(text: &str) -> Result<ClaimKey, Failure> {
-    ClaimKey::parse(text)
-        .ok_or_else(|| Failure::usage(format!("{text:?} is no job ID: expected 64 lower-case hexadecimal characters")))
+    ClaimKey::parse(text).ok_or_else(|| {
+        Failure::usage(format!(
+            "{text:?} is no job ID: expected 64 lower-case hexadecimal characters"
+        ))
+    })
 }
 
 async fn list(args: ListArgs) -> Result<Ended, Failure> {
     let store = open(&args.store).await?;
-    let open = || Status::ALL.into_iter().filter(|status| *status != Status::Done).collect();
-    let statuses = if args.status.is_empty() { open() } else { args.status };
+    let open = || {
+        Status::ALL
+            .into_iter()
+            .filter(|status| *status != Status::Done)
+            .collect()
+    };
+    let statuses = if args.status.is_empty() {
+        open()
+    } else {
+        args.status
+    };
     let mut table = Table::new();
-    table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+    table
+        .load_style(NOTHING)
+        .set_content_arrangement(ContentArrangement::Disabled);
     table.set_header(["ID", "STATUS", "ATTEMPT", "CLAIMED", "OBJECT", "WHY"]);
-    let mut query = ListQuery { statuses, claimed_until: None, limit: PAGE.min(args.limit), after: None };
+    let mut query = ListQuery {
+        statuses,
+        claimed_until: None,
+        limit: PAGE.min(args.limit),
+        after: None,
+    };
     let mut left = args.limit;
     let mut more = false;
     while left > 0 {
         query.limit = PAGE.min(left);
-        let page = store.list(&query).await.map_err(|error| Failure::failed("the claims cannot be listed").because(error))?;
+        let page = store
+            .list(&query)
+            .await
+            .map_err(|error| Failure::failed("the claims cannot be listed").because(error))?;
         for (key, stored) in page.claims {
             left -= 1;
             if args.json {
@@ -71,7 +93,10 @@ async fn list(args: ListArgs) -> Result<Ended, Failure> {
         output::line(&table.trim_fmt());
     }
     if more {
-        output::complain(&format!("only the first {} are listed; --limit N lists more", args.limit));
+        output::complain(&format!(
+            "only the first {} are listed; --limit N lists more",
+            args.limit
+        ));
     }
     Ok(Ended::Well)
 }
@@ -79,7 +104,10 @@ async fn list(args: ListArgs) -> Result<Ended, Failure> {
 async fn show(args: ShowArgs, settings: &Settings) -> Result<Ended, Failure> {
     let key = parse_id(&args.id)?;
     let store = open(&args.store).await?;
-    let stored = store.get(&key).await.map_err(|error| Failure::failed("the claim cannot be read").because(error))?;
+    let stored = store
+        .get(&key)
+        .await
+        .map_err(|error| Failure::failed("the claim cannot be read").because(error))?;
     let Some(stored) = stored else {
         return Err(Failure::failed(format!(
             "there is no claim {key} in {store}: its event never arrived here, or its job has another ID"
@@ -94,25 +122,42 @@ async fn show(args: ShowArgs, settings: &Settings) -> Result<Ended, Failure> {
         output::line(&line);
     }
     let explained = explain::explain(&key, &stored.record, now, &settings.terms);
-    output::line(&format!("\nwhy   {}\nnext  {}", explained.why, explained.next));
+    output::line(&format!(
+        "\nwhy   {}\nnext  {}",
+        explained.why, explained.next
+    ));
     Ok(Ended::Well)
 }
 
 async fn release(args: ReleaseArgs, settings: &Settings) -> Result<Ended, Failure> {
-    let keys = args.ids.iter().map(|id| parse_id(id)).collect::<Result<Vec<_>, _>>()?;
+    let keys = args
+        .ids
+        .iter()
+        .map(|id| parse_id(id))
+        .collect::<Result<Vec<_>, _>>()?;
     let store = open(&args.store).await?;
-    let claims = Claims::new(store, Arc::new(SystemClock::new()), Arc::new(OsEntropy::new()), settings.terms);
+    let claims = Claims::new(
+        store,
+        Arc::new(SystemClock::new()),
+        Arc::new(OsEntropy::new()),
+        settings.terms,
+    );
     let mut ended = Ended::Well;
     for key in keys {
         match claims.release(&key).await {
             Ok((before, after)) => {
-                output::line(&format!("{key}  {} -> {}  attempt {}", before.status, after.status, after.attempt));
+                output::line(&format!(
+                    "{key}  {} -> {}  attempt {}",
+                    before.status, after.status, after.attempt
+                ));
             }
             Err(error @ ClaimError::Unknown(_)) => {
                 output::complain(&error.to_string());
                 ended = Ended::WithFailures;
             }
-            Err(error) => return Err(Failure::failed(format!("{key} cannot be released")).because(error)),
+            Err(error) => {
+                return Err(Failure::failed(format!("{key} cannot be released")).because(error));
+            }
         }
     }
     Ok(ended)

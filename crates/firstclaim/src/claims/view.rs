@@ -1,6 +1,8 @@
 //! How a claim looks: a row of a table, lines for one, JSON for programs.
 
-use identity_core::claim::{ClaimKey, Record, RecordedObject, Release, Status, UnixMillis, UnixSeconds};
+use identity_core::claim::{
+    ClaimKey, Record, RecordedObject, Release, Status, UnixMillis, UnixSeconds,
+};
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -63,13 +65,18 @@ pub(super) fn json(key: &ClaimKey, record: &Record) -> Result<String, Failure> {
         error: record.error.as_deref(),
         result: record.result.as_deref().map(|text| {
             // Another program may have written what is no JSON: it is shown as the text that it is.
-            serde_json::from_str(text).unwrap_or_else(|_| serde_json::Value::String(text.to_owned()))
+            serde_json::from_str(text)
+                .unwrap_or_else(|_| serde_json::Value::String(text.to_owned()))
         }),
-        body: record.body.as_deref().map(|body| String::from_utf8_lossy(body).into_owned()),
+        body: record
+            .body
+            .as_deref()
+            .map(|body| String::from_utf8_lossy(body).into_owned()),
         released_at: record.released.map(|release| seconds(release.at)),
         released_from: record.released.map(|release| release.from.as_str()),
     };
-    serde_json::to_string(&view).map_err(|error| Failure::failed("a claim cannot be written as JSON").because(error))
+    serde_json::to_string(&view)
+        .map_err(|error| Failure::failed("a claim cannot be written as JSON").because(error))
 }
 
 /// The cells of a table's row: ID, status, attempt, claimed, object, why.
@@ -84,7 +91,13 @@ pub(super) fn row(key: &ClaimKey, record: &Record) -> [String; 6] {
         record.status.to_string(),
         record.attempt.to_string(),
         seconds(record.claimed_at),
-        printable(&record.object.as_ref().map_or_else(|| "-".to_owned(), ToString::to_string), usize::MAX),
+        printable(
+            &record
+                .object
+                .as_ref()
+                .map_or_else(|| "-".to_owned(), ToString::to_string),
+            usize::MAX,
+        ),
         printable(&why, 80),
     ]
 }
@@ -101,24 +114,65 @@ pub(super) fn lines(key: &ClaimKey, record: &Record) -> Vec<String> {
     line("object", record.object.as_ref().map(ToString::to_string));
     line("token", record.object.as_ref().and_then(token));
     let pipeline = &record.pipeline;
-    line("pipeline", Some(format!("{} {} ({})", pipeline.name, pipeline.version, pipeline.scheme)));
+    line(
+        "pipeline",
+        Some(format!(
+            "{} {} ({})",
+            pipeline.name, pipeline.version, pipeline.scheme
+        )),
+    );
     line("claimed", Some(seconds(record.claimed_at)));
-    line("holder", record.owner.filter(|_| record.status == Status::Processing).map(|owner| owner.to_string()));
-    line("lease", (record.status == Status::Processing).then(|| format!("until {}", millis(record.lease_end()))));
-    line("waiting", record.waiting_until.map(|until| format!("until {}", millis(until))));
+    line(
+        "holder",
+        record
+            .owner
+            .filter(|_| record.status == Status::Processing)
+            .map(|owner| owner.to_string()),
+    );
+    line(
+        "lease",
+        (record.status == Status::Processing)
+            .then(|| format!("until {}", millis(record.lease_end()))),
+    );
+    line(
+        "waiting",
+        record
+            .waiting_until
+            .map(|until| format!("until {}", millis(until))),
+    );
     line("ended", record.finished_at.map(seconds));
     line("expires", record.expires_at.map(seconds));
-    line("released", record.released.map(|Release { at, from, .. }| format!("{} (was {from})", seconds(at))));
-    line("redrives", (record.redrives > 0).then(|| record.redrives.to_string()));
-    line("reason", record.reason.map(|reason| reason.as_str().to_owned()));
+    line(
+        "released",
+        record
+            .released
+            .map(|Release { at, from, .. }| format!("{} (was {from})", seconds(at))),
+    );
+    line(
+        "redrives",
+        (record.redrives > 0).then(|| record.redrives.to_string()),
+    );
+    line(
+        "reason",
+        record.reason.map(|reason| reason.as_str().to_owned()),
+    );
     line("error", record.error.clone());
     line("result", record.result.clone());
-    line("body", record.body.as_deref().map(|body| String::from_utf8_lossy(body).into_owned()));
+    line(
+        "body",
+        record
+            .body
+            .as_deref()
+            .map(|body| String::from_utf8_lossy(body).into_owned()),
+    );
     lines
 }
 
 fn token(object: &RecordedObject) -> Option<String> {
-    object.token.as_ref().map(|(kind, value)| format!("{}:{value}", kind.as_str()))
+    object
+        .token
+        .as_ref()
+        .map(|(kind, value)| format!("{}:{value}", kind.as_str()))
 }
 
 pub(super) fn seconds(at: UnixSeconds) -> String {
@@ -126,7 +180,8 @@ pub(super) fn seconds(at: UnixSeconds) -> String {
 }
 
 pub(super) fn millis(at: UnixMillis) -> String {
-    jiff::Timestamp::from_millisecond(at.0).map_or_else(|_| format!("{} ms", at.0), |at| at.to_string())
+    jiff::Timestamp::from_millisecond(at.0)
+        .map_or_else(|_| format!("{} ms", at.0), |at| at.to_string())
 }
 
 /// Other people's text on a terminal: in one line, without control characters, and not endless.
@@ -153,7 +208,10 @@ mod tests {
     #[test]
     fn times_are_told_in_utc_and_impossible_ones_as_numbers() {
         assert_eq!(seconds(UnixSeconds(1_767_323_045)), "2026-01-02T03:04:05Z");
-        assert_eq!(millis(UnixMillis(1_767_323_045_678)), "2026-01-02T03:04:05.678Z");
+        assert_eq!(
+            millis(UnixMillis(1_767_323_045_678)),
+            "2026-01-02T03:04:05.678Z"
+        );
         assert_eq!(seconds(UnixSeconds(i64::MAX)), format!("{} s", i64::MAX));
     }
 

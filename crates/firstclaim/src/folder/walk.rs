@@ -48,7 +48,7 @@ pub(crate) enum WalkError {
         source: io::Error,
     },
     /// A key is text.
-    #[error("{} has a name that is not UTF-8, which no key can hold: rename it", path.display())]
+    #[error("{path:?} has a name that is not UTF-8, which no key can hold: rename it")]
     NotUtf8 { path: PathBuf },
 }
 

@@ -9,7 +9,7 @@ use std::{
 
 use identity_core::{
     event::Item,
-    gate::{Gate, Outcome, Settled},
+    gate::{Gate, Outcome, Part, Settled},
 };
 use tokio::{task::JoinSet, time::sleep_until};
 
@@ -49,6 +49,8 @@ pub(crate) struct Engine {
     running: JoinSet<(Work, Settled)>,
     delayed: BinaryHeap<Reverse<Delayed>>,
     delayed_so_far: u64,
+    /// Set once the claim store has failed an event each time: it would fail all others, too.
+    store_failed: bool,
 }
 
 /// Work that is to be taken up later. Equal times go by the order in which they came.
@@ -62,7 +64,15 @@ struct Delayed {
 impl Engine {
     /// An engine that settles at most `concurrency` events at a time.
     pub(crate) fn new(gate: Gate, concurrency: usize, report: Report) -> Self {
-        Self { gate, concurrency, report, running: JoinSet::new(), delayed: BinaryHeap::new(), delayed_so_far: 0 }
+        Self {
+            gate,
+            concurrency,
+            report,
+            running: JoinSet::new(),
+            delayed: BinaryHeap::new(),
+            delayed_so_far: 0,
+            store_failed: false,
+        }
     }
 
     /// Takes everything that the sources hold to its end.
@@ -82,6 +92,9 @@ impl Engine {
                     }
                 }
             }
+            if self.store_failed {
+                return self.stop(&mut signals, "the claim store fails").await;
+            }
             if self.running.is_empty() && self.delayed.is_empty() {
                 return Ok(ended(self.report.finish()));
             }
@@ -93,7 +106,7 @@ impl Engine {
                     Err(error) => self.report.failed(&format!("an event's task ended: {error}")),
                 },
                 () = sleep_until(next.unwrap_or_else(Instant::now).into()), if idle && next.is_some() => {}
-                () = signals.next() => return self.stop(&mut signals).await,
+                () = signals.next() => return self.stop(&mut signals, "a signal came").await,
             }
         }
     }
@@ -102,7 +115,12 @@ impl Engine {
         self.report.found(1);
         match found {
             Found::Item(item, label) => {
-                self.start(Work { item: Arc::new(item), label: label.into(), tries: 0, looks: 0 });
+                self.start(Work {
+                    item: Arc::new(item),
+                    label: label.into(),
+                    tries: 0,
+                    looks: 0,
+                });
             }
             Found::Ignored => self.report.ignored(),
             Found::Failed(what) => self.report.failed(&what),
@@ -118,12 +136,18 @@ impl Engine {
     }
 
     fn due(&mut self) -> Option<Work> {
-        let is_due = self.delayed.peek().is_some_and(|Reverse(delayed)| delayed.at <= Instant::now());
-        is_due.then(|| self.delayed.pop()).flatten().map(|Reverse(delayed)| delayed.work)
+        let is_due = self
+            .delayed
+            .peek()
+            .is_some_and(|Reverse(delayed)| delayed.at <= Instant::now());
+        is_due
+            .then(|| self.delayed.pop())
+            .flatten()
+            .map(|Reverse(delayed)| delayed.work)
     }
 
     fn settled(&mut self, mut work: Work, settled: Settled) {
-        let pause = match settled.outcome {
+        let pause = match &settled.outcome {
             Outcome::Held { .. } => {
                 work.looks += 1;
                 (FIRST_LOOK * 2u32.saturating_pow(work.looks.min(10) - 1)).min(LAST_LOOK)
@@ -134,17 +158,32 @@ impl Engine {
                 work.tries += 1;
                 RETRY_PAUSE * work.tries
             }
-            _ => return self.report.settled(&settled, &work.label),
+            outcome => {
+                self.store_failed |= matches!(
+                    outcome,
+                    Outcome::Unavailable {
+                        part: Part::ClaimStore,
+                        ..
+                    }
+                );
+                return self.report.settled(&settled, &work.label);
+            }
         };
         self.delayed_so_far += 1;
-        let delayed = Delayed { at: Instant::now() + pause, order: self.delayed_so_far, work };
+        let delayed = Delayed {
+            at: Instant::now() + pause,
+            order: self.delayed_so_far,
+            work,
+        };
         self.delayed.push(Reverse(delayed));
     }
 
     /// Stops the jobs that run, lets their ends be recorded, and tells what is left. A second signal does not wait.
-    async fn stop(mut self, signals: &mut Signals) -> Result<Ended, Failure> {
+    async fn stop(mut self, signals: &mut Signals, why: &str) -> Result<Ended, Failure> {
         self.gate.stop();
-        self.report.complain("stopping: running jobs are ended as failed; a second signal does not wait for that");
+        self.report.complain(&format!(
+            "{why}: stopping, and running jobs are ended as failed"
+        ));
         loop {
             tokio::select! {
                 joined = self.running.join_next() => match joined {
@@ -152,17 +191,25 @@ impl Engine {
                     Some(Err(error)) => self.report.failed(&format!("an event's task ended: {error}")),
                     None => break,
                 },
-                () = signals.next() => return Err(Failure::failed("stopped before the ends of running jobs were recorded")),
+                () = signals.next() => {
+                    return Err(Failure::failed("a second signal came: the ends of running jobs may not be recorded"));
+                }
             }
         }
-        let left = self.delayed.len();
+        let delayed = self.delayed.len();
         self.report.finish();
-        Err(Failure::failed(format!("stopped; {left} events that wait for their next try, and those not looked at yet, are left")))
+        Err(Failure::failed(format!(
+            "{why}: {delayed} events that wait for their next try, and those not looked at yet, are left for another run"
+        )))
     }
 }
 
 fn ended(counts: Counts) -> Ended {
-    if counts.held + counts.failed + counts.rejected == 0 { Ended::Well } else { Ended::WithFailures }
+    if counts.held + counts.failed + counts.rejected == 0 {
+        Ended::Well
+    } else {
+        Ended::WithFailures
+    }
 }
 
 impl PartialEq for Delayed {

@@ -28,7 +28,9 @@ use crate::{
 pub(crate) async fn run(args: RunArgs, settings: Settings) -> Result<Ended, Failure> {
     let contract = contract::require(&args.pipeline)?;
     let Some(spec) = contract.job().cloned() else {
-        return Err(Failure::usage("the pipeline has no [job]: there is nothing to run"));
+        return Err(Failure::usage(
+            "the pipeline has no [job]: there is nothing to run",
+        ));
     };
     let store_url = StoreUrl::parse(&args.store.store)?;
     // Everything that can be wrong with the arguments is found before the store is touched.
@@ -36,7 +38,12 @@ pub(crate) async fn run(args: RunArgs, settings: Settings) -> Result<Ended, Fail
 
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     let job = Exec::new(spec);
-    let claims = Claims::new(store_url.open().await?, clock.clone(), Arc::new(OsEntropy::new()), settings.terms);
+    let claims = Claims::new(
+        store_url.open().await?,
+        clock.clone(),
+        Arc::new(OsEntropy::new()),
+        settings.terms,
+    );
     let gate = Gate::new(Parts {
         contract,
         claims,

@@ -42,7 +42,11 @@ impl Report {
             bar.set_style(style);
         }
         bar.enable_steady_tick(Duration::from_millis(200));
-        Self { json, counts: Counts::default(), bar }
+        Self {
+            json,
+            counts: Counts::default(),
+            bar,
+        }
     }
 
     /// `more` events were found.
@@ -57,14 +61,25 @@ impl Report {
         let (count, complaint) = match outcome {
             Outcome::Done { .. } => (&mut self.counts.processed, None),
             Outcome::Duplicate => (&mut self.counts.skipped, None),
-            Outcome::Held { .. } => (&mut self.counts.held, Some("held by another worker".to_owned())),
+            Outcome::Held { .. } => (
+                &mut self.counts.held,
+                Some("held by another worker".to_owned()),
+            ),
             Outcome::Ignored(_) => (&mut self.counts.ignored, None),
-            Outcome::Failed { error, .. } => (&mut self.counts.failed, Some(format!("failed: {error}"))),
-            Outcome::LeaseLost { .. } => (&mut self.counts.failed, Some("failed: the claim was lost".to_owned())),
-            Outcome::Unavailable { error } => (&mut self.counts.failed, Some(format!("failed: {error}"))),
-            Outcome::Rejected { reason, error } => {
-                (&mut self.counts.rejected, Some(format!("rejected ({}): {error}", reason.as_str())))
+            Outcome::Failed { error, .. } => {
+                (&mut self.counts.failed, Some(format!("failed: {error}")))
             }
+            Outcome::LeaseLost { .. } => (
+                &mut self.counts.failed,
+                Some("failed: the claim was lost".to_owned()),
+            ),
+            Outcome::Unavailable { error, .. } => {
+                (&mut self.counts.failed, Some(format!("failed: {error}")))
+            }
+            Outcome::Rejected { reason, error } => (
+                &mut self.counts.rejected,
+                Some(format!("rejected ({}): {error}", reason.as_str())),
+            ),
         };
         *count += 1;
         if let Some(complaint) = &complaint {
@@ -73,7 +88,11 @@ impl Report {
         if self.json {
             let reason = match outcome {
                 Outcome::Ignored(reason) => Some(reason.as_str()),
-                Outcome::Rejected { reason, .. } | Outcome::Done { reason: Some(reason), .. } => Some(reason.as_str()),
+                Outcome::Rejected { reason, .. }
+                | Outcome::Done {
+                    reason: Some(reason),
+                    ..
+                } => Some(reason.as_str()),
                 _ => None,
             };
             self.print(&json!({
@@ -105,8 +124,17 @@ impl Report {
     }
 
     fn progress(&self) {
-        let Counts { processed, skipped, failed, rejected, .. } = self.counts;
-        self.bar.set_message(format!("processed {processed}, skipped {skipped}, failed {}", failed + rejected));
+        let Counts {
+            processed,
+            skipped,
+            failed,
+            rejected,
+            ..
+        } = self.counts;
+        self.bar.set_message(format!(
+            "processed {processed}, skipped {skipped}, failed {}",
+            failed + rejected
+        ));
         self.bar.inc(1);
     }
 
@@ -122,7 +150,14 @@ impl Report {
     /// The last line. Returns the counts.
     pub(crate) fn finish(self) -> Counts {
         self.bar.finish_and_clear();
-        let Counts { processed, skipped, held, ignored, failed, rejected } = self.counts;
+        let Counts {
+            processed,
+            skipped,
+            held,
+            ignored,
+            failed,
+            rejected,
+        } = self.counts;
         output::line(&if self.json {
             json!({"processed": processed, "skipped": skipped, "held": held, "ignored": ignored, "failed": failed,
                 "rejected": rejected})

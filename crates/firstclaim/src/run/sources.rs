@@ -42,7 +42,10 @@ pub(crate) enum Found {
 impl Sources {
     /// Checks what is named.
     pub(crate) fn open(paths: &[PathBuf]) -> Result<Self, Failure> {
-        let named = paths.iter().map(|path| Source::open(path)).collect::<Result<_, _>>()?;
+        let named = paths
+            .iter()
+            .map(|path| Source::open(path))
+            .collect::<Result<_, _>>()?;
         Ok(Self { named })
     }
 
@@ -52,17 +55,20 @@ impl Sources {
             Source::Folder(folder) => Some(folder.clone()),
             Source::File(_) => None,
         });
-        LocalObjects::new(folders).map_err(|error| Failure::usage("the folders cannot be used together").because(error))
+        LocalObjects::new(folders)
+            .map_err(|error| Failure::usage("the folders cannot be used together").because(error))
     }
 
     /// Everything that the sources hold, in their order, found as it is asked for.
     pub(crate) fn find(self) -> impl Iterator<Item = Found> {
-        self.named.into_iter().flat_map(|source| -> Box<dyn Iterator<Item = Found>> {
-            match source {
-                Source::File(path) => Box::new(events(&path).into_iter()),
-                Source::Folder(folder) => Box::new(objects(folder.walk(), folder)),
-            }
-        })
+        self.named
+            .into_iter()
+            .flat_map(|source| -> Box<dyn Iterator<Item = Found>> {
+                match source {
+                    Source::File(path) => Box::new(events(&path).into_iter()),
+                    Source::Folder(folder) => Box::new(objects(folder.walk(), folder)),
+                }
+            })
     }
 }
 
@@ -83,7 +89,10 @@ impl Source {
 
 fn events(path: &Path) -> Vec<Found> {
     match input::events(path) {
-        Ok(items) => items.into_iter().map(|item| Found::Item(item, input::name(path))).collect(),
+        Ok(items) => items
+            .into_iter()
+            .map(|item| Found::Item(item, input::name(path)))
+            .collect(),
         Err(failure) => vec![Found::Failed(failure.to_string())],
     }
 }
@@ -106,6 +115,14 @@ fn objects(walk: Walk, folder: Folder) -> impl Iterator<Item = Found> {
 /// The event of a file that lies in a folder. Its token is its digest, which the gate asks for once it knows that the
 /// key is selected: nothing is hashed in vain.
 fn written(address: ObjectAddress) -> Item {
-    let event = StorageEvent { address, token: None, etag: None, details: EventDetails::default() };
-    Item { origin: Origin::default().into(), reading: Reading::Event(Box::new(event)) }
+    let event = StorageEvent {
+        address,
+        token: None,
+        etag: None,
+        details: EventDetails::default(),
+    };
+    Item {
+        origin: Origin::default().into(),
+        reading: Reading::Event(Box::new(event)),
+    }
 }

@@ -36,6 +36,17 @@ impl NoJob {
     }
 }
 
+/// What an event's way leads through beside its job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Part {
+    /// The claim store: without it nothing can be settled.
+    ClaimStore,
+    /// The object store, for this object.
+    ObjectStore,
+    /// This process: it is being stopped, or a part of it ended.
+    Process,
+}
+
 /// What became of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
@@ -74,8 +85,10 @@ pub enum Outcome {
     },
     /// It is no job.
     Ignored(NoJob),
-    /// A store or the machine did not do its part; nothing is known to be recorded.
+    /// The claim store, the object store or the machine did not do its part; nothing is known to be recorded.
     Unavailable {
+        /// Which of them.
+        part: Part,
         /// What happened.
         error: String,
     },
@@ -114,7 +127,7 @@ impl Outcome {
         match self {
             Self::Failed { error, .. }
             | Self::Rejected { error, .. }
-            | Self::Unavailable { error } => Some(error),
+            | Self::Unavailable { error, .. } => Some(error),
             _ => None,
         }
     }
@@ -150,6 +163,7 @@ mod tests {
             },
             Outcome::LeaseLost { attempt: 1 },
             Outcome::Unavailable {
+                part: Part::ClaimStore,
                 error: String::new(),
             },
         ];

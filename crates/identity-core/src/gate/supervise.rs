@@ -6,12 +6,12 @@ use futures_util::FutureExt as _;
 use tokio::pin;
 use tokio_util::sync::CancellationToken;
 
-use super::{Gate, Outcome};
+use super::{Gate, Outcome, Part};
 use crate::{
     claim::{ClaimError, End, Kept, Lease, Reason, Record},
     identity::ObjectVersion,
     job::{JobError, Output},
-    text::error_chain,
+    text::{bounded, error_chain},
 };
 
 /// How often a lease is renewed in its time.
@@ -20,8 +20,6 @@ const RENEWALS_PER_LEASE: u32 = 3;
 const MARGIN_PER_LEASE: u32 = 10;
 /// How often one delivery follows an object that is overwritten again and again.
 const MAX_FOLLOWED: u32 = 3;
-/// How much of an error is kept, in bytes.
-const MAX_ERROR_BYTES: usize = 4 * 1024;
 
 /// Why the work stopped.
 enum Stopped {
@@ -85,6 +83,7 @@ pub(super) async fn supervise(
         Ok(Kept::Yes) => outcome,
         Ok(Kept::LeaseLost) => Outcome::LeaseLost { attempt },
         Err(error) => Outcome::Unavailable {
+            part: Part::ClaimStore,
             error: error_chain(&error),
         },
     }
@@ -209,15 +208,6 @@ fn failed(error: String) -> End {
         reason: None,
         error: bounded(error),
     }
-}
-
-/// The first bytes of a long text, cut between characters.
-fn bounded(mut text: String) -> String {
-    if text.len() > MAX_ERROR_BYTES {
-        text.truncate(text.floor_char_boundary(MAX_ERROR_BYTES));
-        text.push('…');
-    }
-    text
 }
 
 fn result_text(output: &Output) -> Option<String> {

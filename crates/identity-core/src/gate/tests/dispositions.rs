@@ -266,7 +266,7 @@ async fn an_event_without_a_token_is_asked_for_once() {
     *bench.objects.lock().unwrap() = Objects::Unavailable;
     let unavailable = bench.gate().settle(&put("b.shp", "")).await;
     assert!(
-        matches!(unavailable.outcome, Outcome::Unavailable { ref error } if error.contains("403")),
+        matches!(unavailable.outcome, Outcome::Unavailable { ref error, .. } if error.contains("403")),
         "{unavailable:?}"
     );
 }

@@ -49,6 +49,14 @@ pub enum ContractError {
         /// Which key.
         key: &'static str,
     },
+    /// An argument with U+0000, which no program can be given.
+    #[error("job.exec[{index}]: expected a text without U+0000, got {got:?}")]
+    NulInArgument {
+        /// Which argument; the program is 0.
+        index: usize,
+        /// The argument.
+        got: String,
+    },
     /// A name or version with a control character.
     #[error("{key}: expected a text without control characters, got {got:?}")]
     ControlCharacter {

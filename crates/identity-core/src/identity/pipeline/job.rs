@@ -71,6 +71,10 @@ impl JobSpec {
 fn command(words: &[&str]) -> Result<Vec<ArgTemplate>, ContractError> {
     let mut templates = Vec::with_capacity(words.len());
     for (index, word) in words.iter().enumerate() {
+        if word.contains('\0') {
+            let got = (*word).to_owned();
+            return Err(ContractError::NulInArgument { index, got });
+        }
         templates.push(
             ArgTemplate::parse(word).map_err(|UnknownPlaceholder(word)| {
                 let known = Placeholder::ALL.map(Placeholder::as_str);
@@ -195,6 +199,15 @@ mod tests {
         assert!(
             matches!(error, ContractError::PlaceholderAsProgram { placeholder } if placeholder == "{key}")
         );
+    }
+
+    #[test]
+    fn an_argument_that_no_program_can_be_given_is_an_error() {
+        let error = job(r#"exec = ["echo", "a\u0000b"]"#).unwrap_err();
+        assert!(matches!(
+            error,
+            ContractError::NulInArgument { index: 1, .. }
+        ));
     }
 
     #[test]

@@ -44,7 +44,11 @@ async fn sqlite_conforms() {
     let fixture = Fixture::new().await;
     let other = Arc::new(fixture.another(SqliteStore::LOCK_WAIT).await);
     let handles = [fixture.store.clone(), other];
-    let subject = Sqlite { fixture, handles, next: AtomicUsize::new(0) };
+    let subject = Sqlite {
+        fixture,
+        handles,
+        next: AtomicUsize::new(0),
+    };
     let failures = conformance::run(&subject, 1).await;
     assert!(failures.is_empty(), "{failures:#?}");
 }
