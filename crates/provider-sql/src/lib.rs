@@ -11,7 +11,8 @@ mod listing;
 #[cfg(feature = "sqlite")]
 mod statements;
 
-#[cfg(all(test, feature = "sqlite"))]
+#[cfg(feature = "sqlite")]
+#[cfg(test)]
 mod samples;
 
 #[cfg(feature = "sqlite")]
