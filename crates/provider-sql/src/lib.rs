@@ -4,10 +4,14 @@
 //! `statements` (the SQL, in the dialect that SQLite and PostgreSQL share). No claim protocol here: that is
 //! [`identity_core::claim`]'s, which asks a store only for compare-and-swap.
 
+#[cfg(feature = "sqlite")]
 mod columns;
+#[cfg(feature = "sqlite")]
 mod listing;
+#[cfg(feature = "sqlite")]
 mod statements;
 
+#[cfg(feature = "sqlite")]
 #[cfg(test)]
 mod samples;
 

@@ -343,6 +343,8 @@ async fn a_full_disk_fails_the_write_that_does_not_fit_and_no_other() {
         }
     };
     assert!(!written.is_empty());
+    let cause = std::error::Error::source(&error).unwrap();
+    assert!(cause.is::<sqlx::sqlite::SqliteError>(), "{cause:?}");
     assert_eq!(
         chain(&error),
         format!("{store}: writing a claim failed: (code: 13) database or disk is full")

@@ -30,7 +30,7 @@ async fn of_sixteen_connections_that_want_one_key_one_gets_it() {
         stores.push(Arc::new(fixture.another(SqliteStore::LOCK_WAIT).await));
     }
     // First over a key that nobody has, then over the row that everybody has read.
-    for round in 0..200 {
+    for round in 0..100 {
         let key = numbered_key(round);
         let mut when = Precondition::Absent;
         for write in [1, 2] {
