@@ -49,8 +49,8 @@ pub(crate) struct Engine {
     running: JoinSet<(Work, Settled)>,
     delayed: BinaryHeap<Reverse<Delayed>>,
     delayed_so_far: u64,
-    /// Set once the claim store has failed an event each time: it would fail all others, too.
-    store_failed: bool,
+    /// How many events in a row the claim store has failed: after a few it would fail all others, too.
+    store_failures: u32,
 }
 
 /// Work that is to be taken up later. Equal times go by the order in which they came.
@@ -59,6 +59,8 @@ struct Delayed {
     at: Instant,
     order: u64,
     work: Work,
+    /// What became of it last.
+    settled: Settled,
 }
 
 impl Engine {
@@ -71,7 +73,7 @@ impl Engine {
             running: JoinSet::new(),
             delayed: BinaryHeap::new(),
             delayed_so_far: 0,
-            store_failed: false,
+            store_failures: 0,
         }
     }
 
@@ -92,7 +94,7 @@ impl Engine {
                     }
                 }
             }
-            if self.store_failed {
+            if self.store_failures >= MAX_TRIES {
                 return self.stop(&mut signals, "the claim store fails").await;
             }
             if self.running.is_empty() && self.delayed.is_empty() {
@@ -147,7 +149,15 @@ impl Engine {
     }
 
     fn settled(&mut self, mut work: Work, settled: Settled) {
-        let pause = match &settled.outcome {
+        let failed = matches!(
+            settled.outcome,
+            Outcome::Unavailable {
+                part: Part::ClaimStore,
+                ..
+            }
+        );
+        self.store_failures = if failed { self.store_failures + 1 } else { 0 };
+        let pause = match settled.outcome {
             Outcome::Held { .. } => {
                 work.looks += 1;
                 (FIRST_LOOK * 2u32.saturating_pow(work.looks.min(10) - 1)).min(LAST_LOOK)
@@ -158,22 +168,14 @@ impl Engine {
                 work.tries += 1;
                 RETRY_PAUSE * work.tries
             }
-            outcome => {
-                self.store_failed |= matches!(
-                    outcome,
-                    Outcome::Unavailable {
-                        part: Part::ClaimStore,
-                        ..
-                    }
-                );
-                return self.report.settled(&settled, &work.label);
-            }
+            _ => return self.report.settled(&settled, &work.label),
         };
         self.delayed_so_far += 1;
         let delayed = Delayed {
             at: Instant::now() + pause,
             order: self.delayed_so_far,
             work,
+            settled,
         };
         self.delayed.push(Reverse(delayed));
     }
@@ -196,10 +198,12 @@ impl Engine {
                 }
             }
         }
-        let delayed = self.delayed.len();
+        for Reverse(Delayed { work, settled, .. }) in self.delayed.drain() {
+            self.report.settled(&settled, &work.label);
+        }
         self.report.finish();
         Err(Failure::failed(format!(
-            "{why}: {delayed} events that wait for their next try, and those not looked at yet, are left for another run"
+            "{why}: what is held or failed, and what was not looked at yet, is left for another run"
         )))
     }
 }

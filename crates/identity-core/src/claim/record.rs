@@ -90,9 +90,8 @@ pub struct Owner(pub u128);
 impl Owner {
     /// The owner that [`Owner`]'s `Display` wrote (32 lower-case hex characters), or `None`.
     pub fn parse(text: &str) -> Option<Self> {
-        (text.len() == 32)
-            .then(|| u128::from_str_radix(text, 16).ok().map(Self))
-            .flatten()
+        let owner = u128::from_str_radix(text, 16).map(Self).ok()?;
+        (owner.to_string() == text).then_some(owner)
     }
 }
 
@@ -122,10 +121,11 @@ impl Revision {
     /// The revision that `Display` wrote, or `None`.
     pub fn parse(text: &str) -> Option<Self> {
         let (owner, write) = text.split_once('.')?;
-        Some(Self {
+        let revision = Self {
             owner: Owner::parse(owner)?,
             write: write.parse().ok()?,
-        })
+        };
+        (revision.to_string() == text).then_some(revision)
     }
 }
 
@@ -391,7 +391,11 @@ mod tests {
             write: 7,
         };
         assert_eq!(Revision::parse(&revision.to_string()), Some(revision));
-        assert_eq!(Owner::parse("ab"), None);
+        for text in ["ab".to_owned(), format!("+{:031x}", 1), "AB".repeat(16)] {
+            assert_eq!(Owner::parse(&text), None, "{text}");
+            assert_eq!(Revision::parse(&format!("{text}.1")), None);
+        }
+        assert_eq!(Revision::parse(&format!("{}.+1", Owner(1))), None);
     }
 
     #[test]
