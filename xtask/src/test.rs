@@ -77,7 +77,7 @@ fn vectors() -> Result<()> {
     run(Command::new(python)
         .arg(script)
         .args(DIFFERENTIAL)
-        .arg("--derive")
+        .arg("--ours")
         .arg(derive))
 }
 

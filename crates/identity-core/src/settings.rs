@@ -268,14 +268,7 @@ mod tests {
                 nearest: Some(LEASE)
             }
         );
-        assert!(
-            read(&[
-                ("FIRSTCLAIM_JOB_ID", "x"),
-                ("FIRSTCLAIM_PIPELINE", "p"),
-                ("PATH", "/bin")
-            ])
-            .is_ok()
-        );
+        assert!(read(&[("FIRSTCLAIM_JOB_ID", "x"), ("PATH", "/bin")]).is_ok());
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The protocol of [`machine`](super::machine) driven over a store: claim, renew, end, record, release.
+//! The protocol of [`machine`] driven over a store: claim, renew, end, record, release.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},

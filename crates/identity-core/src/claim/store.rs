@@ -32,7 +32,7 @@ pub enum Precondition {
     Unchanged(Version),
 }
 
-/// Claims by key, with compare-and-swap. [`conformance`](super::conformance) is what this trait means.
+/// Claims by key, with compare-and-swap. The suite in `claim::conformance` is what this trait means.
 #[async_trait]
 pub trait ClaimStore: Debug + Display + Send + Sync + 'static {
     /// Strongly consistent read; `None` if there is no row under the key.

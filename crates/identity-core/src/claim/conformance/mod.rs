@@ -1,8 +1,8 @@
 //! What [`ClaimStore`] means, as a suite: [`run`] is the one entry point that every store must pass.
 //!
 //! A [`Subject`] is a store, and a program beside it that writes the same rows without knowing the protocol (it deletes
-//! a row, it flips a status). The suite asks the store alone ([`store_cases`]) and drives the protocol over it, plain and
-//! through each [fault](faults::Fault) ([`protocol_cases`]). Time is the suite's own, so nothing waits.
+//! a row, it flips a status). The suite asks the store alone (`store_cases`) and drives the protocol over it, plain and
+//! through each [fault](faults::Fault) (`protocol_cases`). Time is the suite's own, so nothing waits.
 
 pub mod faults;
 pub mod host;

@@ -160,13 +160,3 @@ impl fmt::Display for Nearest<'_> {
         }
     }
 }
-
-/// The known word that is most like `got`. Always one of them: a poor suggestion still says what there is.
-pub(super) fn nearest<'a>(got: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let got = got.to_lowercase();
-    known
-        .into_iter()
-        .map(|word| (strsim::jaro_winkler(&got, word), word))
-        .max_by(|(a, _), (b, _)| a.total_cmp(b))
-        .map(|(_, word)| word)
-}

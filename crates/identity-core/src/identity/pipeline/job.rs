@@ -5,11 +5,12 @@ use std::time::Duration;
 use toml::Table;
 
 use super::{
-    error::{ContractError, nearest},
+    error::ContractError,
     script,
     table::Section,
     template::{ArgTemplate, Placeholder, UnknownPlaceholder},
 };
+use crate::text::nearest;
 
 /// The exit codes that reject a job unless the contract says otherwise: `EX_DATAERR` of `sysexits.h`.
 const DEFAULT_PERMANENT: [i32; 1] = [65];

@@ -2,7 +2,8 @@
 
 use toml::{Table, Value};
 
-use super::error::{ContractError, nearest};
+use super::error::ContractError;
+use crate::text::nearest;
 
 /// A table whose keys are all known.
 pub(super) struct Section<'a> {
