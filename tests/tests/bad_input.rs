@@ -346,3 +346,70 @@ fn vectors_that_do_not_agree_or_are_none() {
     assert_refused(&ran, 1, &["wrong.json", "expected 0000"]);
     assert_eq!(ran.last_line(), "0 passed, 1 failed");
 }
+
+#[test]
+fn ingest_has_no_ids_for_files() {
+    let bench = Bench::new(ECHO);
+    bench.write(
+        "pipeline.toml",
+        format!("{HEAD}[job]\n{ECHO}\n").replace("strict", "ingest"),
+    );
+    bench.write("in/a.tif", "a");
+    assert_refused(&bench.run(&["run", "in"]), 2, &["ingest", "S3"]);
+}
+
+#[test]
+fn a_setting_that_is_not_utf8() {
+    let bench = Bench::new(ECHO);
+    let mut command = bench.command(&["claims", "list"]);
+    let ran = Ran::from(
+        command
+            .env("FIRSTCLAIM_ALLOW", OsStr::from_bytes(b"geo\xff"))
+            .output()
+            .unwrap(),
+    );
+    assert_refused(&ran, 2, &["FIRSTCLAIM_ALLOW", "UTF-8"]);
+}
+
+#[test]
+fn control_characters_in_keys_stay_in_their_line() {
+    let bench = Bench::new(ECHO);
+    let key = format!("a.shp%0A{}++s3%3A//b/%1B%5B31mforged.shp", "0".repeat(64));
+    bench.write(
+        "event.json",
+        notification(&[record(&key, "e1"), record(&key, "")]),
+    );
+    let ran = bench.run(&["id", "event.json"]);
+    assert_eq!((ran.code, ran.out.lines().count()), (1, 1), "{ran:?}");
+    assert!(
+        !ran.out.contains('\u{1b}') && !ran.err.contains('\u{1b}'),
+        "{ran:?}"
+    );
+}
+
+#[test]
+fn the_store_in_a_folder_of_objects_is_no_object() {
+    let bench = Bench::new(ECHO);
+    bench.write("a.tif", "a");
+    let ran = bench.run(&["run", "."]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let ran = bench.run(&["run", "."]);
+    assert!(
+        ran.last_line().starts_with("processed=0 skipped=2 "),
+        "{ran:?}"
+    );
+}
+
+#[test]
+fn two_folders_of_one_name_need_another_name() {
+    let bench = Bench::new(ECHO);
+    bench.write("one/in/a.tif", "a");
+    bench.write("two/in/a.tif", "a");
+    assert_refused(
+        &bench.run(&["run", "one/in", "two/in"]),
+        2,
+        &["one/in", "two/in"],
+    );
+    let ran = bench.run(&["run", "one/in", "other=two/in"]);
+    assert!(ran.last_line().starts_with("processed=2 "), "{ran:?}");
+}

@@ -326,3 +326,63 @@ fn a_permanent_exit_code_rejects_and_release_gives_it_back() {
         "{ran:?}"
     );
 }
+
+#[test]
+fn a_run_whose_reader_goes_away_stops_its_jobs_and_records_it() {
+    let bench = Bench::new(PATIENT);
+    bench.write("event.json", notification(&[record("a.tif", "e1")]));
+    let ignored = "{\"Service\":\"Amazon S3\",\"Event\":\"s3:TestEvent\"}";
+    bench.write("ignored.json", ignored);
+    // `true` reads nothing: the line for the second event finds its reader gone, while the first one's job runs.
+    let script = "\"$0\" run --json --concurrency 2 event.json ignored.json | true";
+    let mut shell = std::process::Command::new("sh");
+    shell
+        .args(["-c", script])
+        .arg(tests::program())
+        .current_dir(bench.path("."));
+    assert!(shell.status().unwrap().success());
+    eventually("the run has ended", || {
+        let claims = bench.claims();
+        claims.iter().all(|claim| claim["status"] == "failed")
+    });
+    for line in bench.read("started").lines() {
+        let child = line.split_whitespace().nth(1).unwrap();
+        eventually("the child is gone", || !is_alive(child));
+    }
+}
+
+#[test]
+fn a_signal_is_heard_while_a_source_is_a_pipe_that_nobody_writes_to() {
+    let bench = Bench::new(PATIENT);
+    let pipe = bench.path("pipe");
+    assert!(
+        std::process::Command::new("mkfifo")
+            .arg(&pipe)
+            .status()
+            .unwrap()
+            .success()
+    );
+    one_event(&bench);
+    let worker = bench.start("worker", &mut bench.command(&["run", "event.json", "pipe"]));
+    let child = first_job(&bench);
+    worker.signal("TERM");
+    assert_eq!(worker.end(&bench).code, 1);
+    eventually("the child is gone", || !is_alive(&child));
+    assert_eq!(bench.claim()["reason"], "interrupted");
+}
+
+#[test]
+fn a_run_started_by_nohup_outlives_its_terminal() {
+    let bench = Bench::new(PATIENT);
+    one_event(&bench);
+    let mut nohup = std::process::Command::new("nohup");
+    nohup
+        .arg(tests::program())
+        .args(["run", "event.json"])
+        .current_dir(bench.path("."));
+    let worker = bench.start("worker", &mut nohup);
+    first_job(&bench);
+    worker.signal("HUP");
+    bench.write("go", "");
+    assert_eq!(worker.end(&bench).code, 0);
+}

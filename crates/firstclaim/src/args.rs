@@ -85,8 +85,8 @@ Examples:
   firstclaim run --store sqlite:/var/lib/claims.db --concurrency 8 events/*.json
   firstclaim run --json inbox/ | jq .
 
-A FILE is an event as for `firstclaim id`; a DIR is a folder of objects, each file in it one. Hidden files and folders are
-left alone. An event whose job is done is skipped; one that somebody else holds is waited for; one that fails is tried up
+A FILE is an event as for `firstclaim id`; a DIR is a folder of objects, each file in it one, named after the folder (or
+NAME=DIR). Hidden files and folders, and the store's own files, are left alone. An event whose job is done is skipped; one that somebody else holds is waited for; one that fails is tried up
 to three times. The last line is `processed=N skipped=N held=N ignored=N failed=N rejected=N`. Any number of runs may
 share a store: they share the work.")]
 pub(crate) struct RunArgs {

@@ -15,6 +15,8 @@ pub(crate) enum Ended {
 #[derive(Debug)]
 pub(crate) struct Failure {
     usage: bool,
+    /// The reader of the results went away: whoever did that knows it.
+    quiet: bool,
     message: String,
     source: Option<Box<dyn Error + Send + Sync>>,
 }
@@ -24,6 +26,7 @@ impl Failure {
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self {
             usage: true,
+            quiet: false,
             message: message.into(),
             source: None,
         }
@@ -33,6 +36,7 @@ impl Failure {
     pub(crate) fn failed(message: impl Into<String>) -> Self {
         Self {
             usage: false,
+            quiet: false,
             message: message.into(),
             source: None,
         }
@@ -44,9 +48,25 @@ impl Failure {
         self
     }
 
+    /// Whether there is nothing to be said.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.quiet
+    }
+
     /// 1 or 2.
     pub(crate) fn exit_code(&self) -> ExitCode {
         ExitCode::from(if self.usage { 2 } else { 1 })
+    }
+}
+
+/// Standard output could not be written to.
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        let quiet = error.kind() == std::io::ErrorKind::BrokenPipe;
+        Self {
+            quiet,
+            ..Self::failed("standard output cannot be written to").because(error)
+        }
     }
 }
 

@@ -317,6 +317,10 @@ async fn blocking<T: Send + 'static>(
 
 #[async_trait]
 impl ObjectStore for LocalObjects {
+    fn reads(&self, provider: Provider) -> bool {
+        provider == Provider::File
+    }
+
     /// Reads the whole file, for its digest. A key that no object of the folder can have (`../x`) is not there.
     async fn head(&self, address: &ObjectAddress) -> Result<Option<Head>, ObjectError> {
         let folder = self.folder(address)?;

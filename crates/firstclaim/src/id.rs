@@ -47,9 +47,18 @@ pub(crate) fn id(args: &IdArgs) -> Result<Ended, Failure> {
     let deriver = deriver(args)?;
     let mut ended = Ended::Well;
     for path in &args.files {
-        for item in input::events(path)? {
+        let items = match input::events(path) {
+            Ok(items) => items,
+            Err(failure) => {
+                output::complain(&failure.to_string());
+                ended = Ended::WithFailures;
+                continue;
+            }
+        };
+        for item in items {
             let (line, complaint) = line(&item, &deriver);
             if let Some(complaint) = complaint {
+                let complaint = output::printable(&complaint, output::COMPLAINT);
                 output::complain(&format!("{}: {complaint}", input::name(path)));
                 ended = Ended::WithFailures;
             }
@@ -152,7 +161,7 @@ fn print(line: &Line, json: bool, path: &Path) -> Result<(), Failure> {
     if json {
         let text = serde_json::to_string(line)
             .map_err(|error| Failure::failed("a line cannot be written as JSON").because(error))?;
-        output::line(&text);
+        output::line(&text)?;
         return Ok(());
     }
     match line {
@@ -160,9 +169,9 @@ fn print(line: &Line, json: bool, path: &Path) -> Result<(), Failure> {
             job_id: Some(id),
             uri,
             ..
-        } => output::line(&format!("{id}  {uri}")),
+        } => output::line(&format!("{id}  {}", output::printable(uri, usize::MAX)))?,
         Line::Ignored { ignored } => {
-            output::line(&format!("ignored: {ignored}  {}", input::name(path)))
+            output::line(&format!("ignored: {ignored}  {}", input::name(path)))?
         }
         Line::Event { job_id: None, .. } | Line::Error { .. } => {} // said on standard error
     }

@@ -16,7 +16,7 @@ mod vectors;
 use std::{io::IsTerminal as _, process::ExitCode, time::Duration};
 
 use clap::Parser as _;
-use identity_core::settings::{LogFormat, Settings};
+use identity_core::settings::{self, LogFormat, Settings};
 use tracing_subscriber::EnvFilter;
 
 use crate::{
@@ -29,7 +29,9 @@ fn main() -> ExitCode {
         Ok(Ended::Well) => ExitCode::SUCCESS,
         Ok(Ended::WithFailures) => ExitCode::FAILURE,
         Err(failure) => {
-            output::complain(&failure.to_string());
+            if !failure.is_quiet() {
+                output::complain(&failure.to_string());
+            }
             failure.exit_code()
         }
     }
@@ -53,9 +55,22 @@ fn start(cli: Cli) -> Result<Ended, Failure> {
 }
 
 fn settings() -> Result<Settings, Failure> {
-    // A variable that is not UTF-8 is none of ours: ours are looked up by their names, which are.
-    let vars = std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let mut vars = Vec::new();
+    for (name, value) in std::env::vars_os() {
+        let Ok(name) = name.into_string() else {
+            continue;
+        }; // none of ours, whose names are ASCII
+        match value.into_string() {
+            Ok(value) => vars.push((name, value)),
+            // A setting that cannot be read must not pass for one that is not there.
+            Err(value) if settings::is_ours(&name) => {
+                return Err(Failure::usage(format!(
+                    "the environment variable {name} is not UTF-8: {value:?}"
+                )));
+            }
+            Err(_) => {}
+        }
+    }
     // The command line is its own source and delivers nothing late.
     Settings::from_vars(vars, Duration::ZERO)
         .map_err(|error| Failure::usage("the environment cannot be used").because(error))

@@ -31,6 +31,34 @@ impl StoreUrl {
         }
     }
 
+    /// The files that the store is made of, by their full paths.
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
+        let Self::Sqlite(path) = self else {
+            return Vec::new();
+        };
+        let (parent, Some(name)) = (path.parent().unwrap_or(Path::new("")), path.file_name())
+        else {
+            return Vec::new();
+        };
+        let parent = if parent.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            parent
+        };
+        let Ok(parent) = parent.canonicalize() else {
+            return Vec::new();
+        };
+        // https://www.sqlite.org/tempfiles.html
+        ["", "-wal", "-shm", "-journal"]
+            .iter()
+            .map(|suffix| {
+                let mut file = name.to_owned();
+                file.push(suffix);
+                parent.join(file)
+            })
+            .collect()
+    }
+
     /// Opens the store, making it if there is none.
     pub(crate) async fn open(&self) -> Result<Arc<dyn ClaimStore>, Failure> {
         match self {

@@ -31,7 +31,7 @@ pub(crate) fn vectors(args: &VectorsArgs) -> Result<Ended, Failure> {
             ));
         }
     }
-    output::line(&format!("{passed} passed, {failed} failed"));
+    output::line(&format!("{passed} passed, {failed} failed"))?;
     Ok(if failed == 0 {
         Ended::Well
     } else {

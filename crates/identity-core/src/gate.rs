@@ -10,7 +10,13 @@ mod supervise;
 #[cfg(test)]
 mod tests;
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use futures_util::future::BoxFuture;
 use sha2::{Digest as _, Sha256};
@@ -23,14 +29,14 @@ pub use self::{
 };
 use crate::{
     claim::{
-        ClaimKey, Claimed, Claims, Lease, Likeness, Reason, Record, RecordedObject,
-        RecordedPipeline, Status,
+        ClaimError, ClaimKey, Claimed, Claims, Lease, Likeness, Reason, Record, RecordedObject,
+        RecordedPipeline, Status, StoreError,
     },
     event::{Item, Reading, StorageEvent, Unreadable},
     host::Clock,
     identity::{Contract, ObjectAddress, ObjectVersion, VersionToken},
     job::{Job, JobContext, JobError, Output},
-    object::{ObjectError, ObjectStore},
+    object::{Head, ObjectError, ObjectStore},
     text::{bounded, error_chain},
 };
 
@@ -65,6 +71,8 @@ struct Inner {
     pipeline: RecordedPipeline,
     context: (Arc<str>, Arc<str>),
     stop: CancellationToken,
+    /// Whether it was said that the contract changed: once is enough.
+    told_of_change: AtomicBool,
 }
 
 /// What became of one event, for logs, counts and answers.
@@ -104,6 +112,7 @@ impl Gate {
                 pipeline,
                 context,
                 stop: CancellationToken::new(),
+                told_of_change: AtomicBool::new(false),
             }),
         }
     }
@@ -160,6 +169,22 @@ impl Gate {
             .selects(&event.address.key.display())
         {
             return ignored(Some(&event.address), NoJob::NotSelected);
+        }
+        let objects = &self.inner.parts.objects;
+        if self.inner.parts.job.reads_objects() && !objects.reads(event.address.provider) {
+            let error = format!(
+                "{} cannot be read by this build, and the job reads it",
+                event.address
+            );
+            let outcome = Outcome::Unavailable {
+                part: Part::ObjectStore,
+                error,
+            };
+            return Prepared::Settled(Settled {
+                key: None,
+                uri: Some(event.address.to_string()),
+                outcome,
+            });
         }
         let token = match event.token_for(self.contract().scheme()) {
             Ok(Some(token)) => token,
@@ -257,7 +282,7 @@ impl Gate {
         match self.claims().record(key, record).await {
             Ok(_) => Outcome::Rejected { reason, error },
             Err(error) => Outcome::Unavailable {
-                part: Part::ClaimStore,
+                part: part_of(&error),
                 error: error_chain(&error),
             },
         }
@@ -326,7 +351,7 @@ impl Gate {
                 return self.collapsed(&key, &record, &differing, recorded).await;
             }
             Err(error) => Outcome::Unavailable {
-                part: Part::ClaimStore,
+                part: part_of(&error),
                 error: error_chain(&error),
             },
         };
@@ -353,7 +378,7 @@ impl Gate {
                     contract_changed: true,
                 },
                 _,
-            ) => {
+            ) if !self.inner.told_of_change.swap(true, Ordering::Relaxed) => {
                 tracing::warn!(job_id = %key, version = self.inner.pipeline.version,
                     "the pipeline's contract changed under the same version: what is done stays as it was done");
             }
@@ -473,14 +498,17 @@ impl Gate {
         self.inner.parts.job.run(lease, &context).await
     }
 
-    /// The version that the object store holds now, by the token that the scheme hashes.
+    /// The version that the object store holds now, by the token that the scheme hashes; where the store has none of
+    /// that kind, by its best one, which identity then refuses.
     async fn head(&self, address: &ObjectAddress) -> Result<Option<VersionToken>, ObjectError> {
         let head = self.inner.parts.objects.head(address).await?;
-        Ok(head.and_then(|head| {
-            self.contract()
+        Ok(head.map(|Head { token, etag, .. }| {
+            let chosen = self
+                .contract()
                 .scheme()
-                .token(Some(&head.token), head.etag.as_ref())
-                .cloned()
+                .token(Some(&token), etag.as_ref())
+                .cloned();
+            chosen.unwrap_or(token)
         }))
     }
 
@@ -520,6 +548,15 @@ fn unavailable(address: &ObjectAddress, error: &ObjectError) -> Prepared {
         uri: Some(address.to_string()),
         outcome,
     })
+}
+
+/// Which part failed a claim call: a row that cannot be read concerns its own event alone.
+fn part_of(error: &ClaimError) -> Part {
+    match error {
+        ClaimError::Store(StoreError::Unavailable { .. }) => Part::ClaimStore,
+        ClaimError::Entropy(_) => Part::Process,
+        _ => Part::Claim,
+    }
 }
 
 /// SHA-256 over a line that names what is hashed, and the parts, each as its length in 8 bytes (big-endian) and its

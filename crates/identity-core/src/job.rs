@@ -12,6 +12,9 @@ use crate::{claim::Lease, object::ObjectStore};
 /// started must be gone when the drop returns (a child process is killed with its process group).
 #[async_trait]
 pub trait Job: Debug + Send + Sync + 'static {
+    /// Whether it reads the object through [`JobContext::objects`].
+    fn reads_objects(&self) -> bool;
+
     /// Does the work for the object version in `context`, as the attempt that `lease` names.
     ///
     /// # Errors

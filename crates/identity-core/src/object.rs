@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use async_trait::async_trait;
 use tokio::io::AsyncRead;
 
-use crate::identity::{ObjectAddress, ObjectVersion, VersionToken};
+use crate::identity::{ObjectAddress, ObjectVersion, Provider, VersionToken};
 
 /// An object's bytes as they arrive.
 pub type ObjectStream = Box<dyn AsyncRead + Send + Unpin>;
@@ -24,6 +24,9 @@ pub struct Head {
 /// Reads of one or more object stores.
 #[async_trait]
 pub trait ObjectStore: Debug + Send + Sync + 'static {
+    /// Whether it can read objects of this provider at all. If not, a job that reads them is not even claimed here.
+    fn reads(&self, provider: Provider) -> bool;
+
     /// What the store holds under this address now; `None` if there is no such object.
     ///
     /// # Errors

@@ -52,7 +52,7 @@ pub const VARIABLES: [Variable; 7] = [
         name: ALLOW,
         default: "",
         meaning: "containers that events may name, separated by commas: `bucket`, `account/container` or `account/*`; \
-                  by default all",
+                  unset, all; set to nothing, none",
     },
     Variable {
         name: LOG,
@@ -70,6 +70,12 @@ pub const VARIABLES: [Variable; 7] = [
         meaning: "how long a done claim is kept at least, in seconds",
     },
 ];
+
+/// Whether a variable of this name is read, or refused, here.
+pub fn is_ours(name: &str) -> bool {
+    let own = name.starts_with(PREFIX) && !name.starts_with(JOB_PREFIX);
+    own || VARIABLES.iter().any(|variable| variable.name == name)
+}
 
 /// How log lines are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -175,7 +181,7 @@ impl Settings {
                 self.terms.done_ttl =
                     Duration::from_secs(number(TTL, &value, 1, 100 * 366 * 86_400)?)
             }
-            _ if name.starts_with(PREFIX) && !name.starts_with(JOB_PREFIX) => {
+            _ if is_ours(name) => {
                 let known = VARIABLES.map(|variable| variable.name);
                 if !known.contains(&name) {
                     return Err(SettingsError::Unknown {

@@ -110,6 +110,10 @@ impl Exec {
 
 #[async_trait]
 impl Job for Exec {
+    fn reads_objects(&self) -> bool {
+        self.spec.uses(Placeholder::Path)
+    }
+
     async fn run(&self, lease: &Lease, context: &JobContext) -> Result<Output, JobError> {
         let mut values = Values::new(lease, context)?;
         let copy;

@@ -167,6 +167,10 @@ mod tests {
 
     #[async_trait]
     impl ObjectStore for Once {
+        fn reads(&self, _: identity_core::identity::Provider) -> bool {
+            true
+        }
+
         async fn head(&self, _: &ObjectAddress) -> Result<Option<Head>, ObjectError> {
             Ok(None)
         }

@@ -20,16 +20,20 @@ pub(super) fn explain(
     now: UnixMillis,
     terms: &Terms,
 ) -> Explained {
+    // A release of what never became a job changes nothing but the status.
+    let never_a_job = record.attempt == 0 && record.status == Status::Failed;
     match record.status {
+        Status::Failed if never_a_job => Explained {
+            why: "an operator released a record that is no job".to_owned(),
+            next: "the next delivery is judged anew".to_owned(),
+        },
         Status::Done => done(record),
         Status::Rejected => Explained {
             why: format!(
                 "the job is refused for good ({}); every delivery is acknowledged without running it",
                 refusal(record)
             ),
-            next: format!(
-                "nothing by itself: it waits for a person; `firstclaim claims release {key}` lets the next delivery run it"
-            ),
+            next: after_refusal(key, record),
         },
         Status::Failed => Explained {
             why: match record.reason {
@@ -122,6 +126,27 @@ fn next_delivery(record: &Record, terms: &Terms) -> String {
     format!(
         "the next delivery runs the job as attempt {}",
         record.attempt.saturating_add(1)
+    )
+}
+
+/// A job that was refused can be released. What never became a job is refused again unless its cause is mended.
+fn after_refusal(key: &ClaimKey, record: &Record) -> String {
+    let mend = match record.reason {
+        Some(Reason::NotAllowed) => "allow its container",
+        Some(Reason::Unreadable | Reason::Refused) => {
+            "mend what sends it, or run a version that reads it"
+        }
+        Some(Reason::Collapsed) => {
+            "give one of the two pipelines a store of its own, or the scheme strict"
+        }
+        _ => {
+            return format!(
+                "nothing by itself: it waits for a person; `firstclaim claims release {key}` lets the next delivery run it"
+            );
+        }
+    };
+    format!(
+        "nothing by itself: {mend}, and have the event delivered again; until then it is refused each time"
     )
 }
 

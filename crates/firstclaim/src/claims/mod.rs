@@ -78,7 +78,7 @@ async fn list(args: ListArgs) -> Result<Ended, Failure> {
         for (key, stored) in page.claims {
             left -= 1;
             if args.json {
-                output::line(&view::json(&key, &stored.record)?);
+                output::line(&view::json(&key, &stored.record)?)?;
             } else {
                 table.add_row(view::row(&key, &stored.record));
             }
@@ -90,7 +90,7 @@ async fn list(args: ListArgs) -> Result<Ended, Failure> {
         }
     }
     if !args.json && table.row_count() > 0 {
-        output::line(&table.trim_fmt());
+        output::line(&table.trim_fmt())?;
     }
     if more {
         output::complain(&format!(
@@ -114,18 +114,18 @@ async fn show(args: ShowArgs, settings: &Settings) -> Result<Ended, Failure> {
         )));
     };
     if args.json {
-        output::line(&view::json(&key, &stored.record)?);
+        output::line(&view::json(&key, &stored.record)?)?;
         return Ok(Ended::Well);
     }
     let now = SystemClock::new().unix_millis();
     for line in view::lines(&key, &stored.record) {
-        output::line(&line);
+        output::line(&line)?;
     }
     let explained = explain::explain(&key, &stored.record, now, &settings.terms);
     output::line(&format!(
         "\nwhy   {}\nnext  {}",
         explained.why, explained.next
-    ));
+    ))?;
     Ok(Ended::Well)
 }
 
@@ -149,7 +149,7 @@ async fn release(args: ReleaseArgs, settings: &Settings) -> Result<Ended, Failur
                 output::line(&format!(
                     "{key}  {} -> {}  attempt {}",
                     before.status, after.status, after.attempt
-                ));
+                ))?;
             }
             Err(error @ ClaimError::Unknown(_)) => {
                 output::complain(&error.to_string());

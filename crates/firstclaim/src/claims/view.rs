@@ -5,7 +5,7 @@ use identity_core::claim::{
 };
 use serde::Serialize;
 
-use crate::failure::Failure;
+use crate::{failure::Failure, output::printable};
 
 /// A claim as JSON. Times are RFC 3339 in UTC.
 #[derive(Debug, Serialize)]
@@ -184,23 +184,6 @@ pub(super) fn millis(at: UnixMillis) -> String {
         .map_or_else(|_| format!("{} ms", at.0), |at| at.to_string())
 }
 
-/// Other people's text on a terminal: in one line, without control characters, and not endless.
-fn printable(text: &str, limit: usize) -> String {
-    let mut out = String::new();
-    for (at, character) in text.chars().enumerate() {
-        if at >= limit {
-            out.push('…');
-            break;
-        }
-        match character {
-            '\n' => out.push_str("\\n"),
-            control if control.is_control() => out.extend(control.escape_default()),
-            other => out.push(other),
-        }
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -213,11 +196,5 @@ mod tests {
             "2026-01-02T03:04:05.678Z"
         );
         assert_eq!(seconds(UnixSeconds(i64::MAX)), format!("{} s", i64::MAX));
-    }
-
-    #[test]
-    fn other_peoples_text_cannot_move_the_cursor() {
-        assert_eq!(printable("a\u{1b}[2Jb\nc", 100), "a\\u{1b}[2Jb\\nc");
-        assert_eq!(printable("abc", 2), "ab…");
     }
 }

@@ -11,7 +11,11 @@ use identity_core::{
     event::Item,
     gate::{Gate, Outcome, Part, Settled},
 };
-use tokio::{task::JoinSet, time::sleep_until};
+use tokio::{
+    sync::mpsc::{self, error::TryRecvError},
+    task::JoinSet,
+    time::sleep_until,
+};
 
 use super::{
     report::{Counts, Report},
@@ -26,6 +30,8 @@ use crate::{
 const MAX_TRIES: u32 = 3;
 /// How long to wait before a failed event is tried again, times the tries so far.
 const RETRY_PAUSE: Duration = Duration::from_millis(200);
+/// How many finds are read ahead.
+const READ_AHEAD: usize = 64;
 /// How soon to look again at a held event: its holder may end long before its lease does.
 const FIRST_LOOK: Duration = Duration::from_millis(100);
 /// … and how seldom at most.
@@ -80,32 +86,40 @@ impl Engine {
     /// Takes everything that the sources hold to its end.
     pub(crate) async fn run(mut self, sources: Sources) -> Result<Ended, Failure> {
         let mut signals = Signals::listen()?;
-        let mut waiting = sources.find();
+        let mut sources = read_ahead(sources);
         let mut more = true;
         loop {
             while self.running.len() < self.concurrency {
                 // New events first: by the time they are through, whoever holds the others may be, too.
-                match if more { waiting.next() } else { None } {
-                    Some(found) => self.take(found),
-                    None => {
-                        more = false;
+                match sources.try_recv() {
+                    Ok(found) => self.take(found),
+                    Err(empty) => {
+                        more = empty == TryRecvError::Empty;
                         let Some(work) = self.due() else { break };
                         self.start(work);
                     }
                 }
             }
+            if let Some(error) = self.report.broken() {
+                let _ = self.stop(&mut signals, "standard output is closed").await;
+                return Err(error.into());
+            }
             if self.store_failures >= MAX_TRIES {
                 return self.stop(&mut signals, "the claim store fails").await;
             }
-            if self.running.is_empty() && self.delayed.is_empty() {
-                return Ok(ended(self.report.finish()));
+            if !more && self.running.is_empty() && self.delayed.is_empty() {
+                return Ok(ended(self.report.finish()?));
             }
             let next = self.delayed.peek().map(|Reverse(delayed)| delayed.at);
-            let idle = !more && self.running.len() < self.concurrency;
+            let idle = self.running.len() < self.concurrency;
             tokio::select! {
                 Some(joined) = self.running.join_next() => match joined {
                     Ok((work, settled)) => self.settled(work, settled),
                     Err(error) => self.report.failed(&format!("an event's task ended: {error}")),
+                },
+                found = sources.recv(), if idle && more => match found {
+                    Some(found) => self.take(found),
+                    None => more = false,
                 },
                 () = sleep_until(next.unwrap_or_else(Instant::now).into()), if idle && next.is_some() => {}
                 () = signals.next() => return self.stop(&mut signals, "a signal came").await,
@@ -156,7 +170,11 @@ impl Engine {
                 ..
             }
         );
-        self.store_failures = if failed { self.store_failures + 1 } else { 0 };
+        match (failed, work.tries) {
+            (true, 0) => self.store_failures += 1,
+            (true, _) => {} // the same event again says nothing new
+            (false, _) => self.store_failures = 0,
+        }
         let pause = match settled.outcome {
             Outcome::Held { .. } => {
                 work.looks += 1;
@@ -201,11 +219,25 @@ impl Engine {
         for Reverse(Delayed { work, settled, .. }) in self.delayed.drain() {
             self.report.settled(&settled, &work.label);
         }
-        self.report.finish();
+        self.report.finish()?;
         Err(Failure::failed(format!(
             "{why}: what is held or failed, and what was not looked at yet, is left for another run"
         )))
     }
+}
+
+/// Reads the sources in a thread of their own: a file may be a pipe that nobody writes to, and signals must be heard
+/// meanwhile. The thread is left behind if the run is stopped.
+fn read_ahead(sources: Sources) -> mpsc::Receiver<Found> {
+    let (send, receive) = mpsc::channel(READ_AHEAD);
+    std::thread::spawn(move || {
+        for found in sources.find() {
+            if send.blocking_send(found).is_err() {
+                break;
+            }
+        }
+    });
+    receive
 }
 
 fn ended(counts: Counts) -> Ended {

@@ -10,6 +10,7 @@ use identity_core::{
     claim::Claims,
     gate::{Gate, Parts},
     host::Clock,
+    identity::Scheme,
     settings::Settings,
 };
 use jobs::{
@@ -34,7 +35,12 @@ pub(crate) async fn run(args: RunArgs, settings: Settings) -> Result<Ended, Fail
     };
     let store_url = StoreUrl::parse(&args.store.store)?;
     // Everything that can be wrong with the arguments is found before the store is touched.
-    let sources = Sources::open(&args.sources)?;
+    let sources = Sources::open(&args.sources, store_url.files())?;
+    if sources.has_folders() && contract.scheme() == Scheme::Ingest {
+        return Err(Failure::usage(
+            "the scheme ingest derives IDs of S3 objects only: it has none for files in a folder",
+        ));
+    }
 
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     let job = Exec::new(spec);

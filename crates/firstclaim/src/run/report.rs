@@ -1,6 +1,6 @@
 //! What `run` tells: a line for each event, a progress bar for people, the counts at the end.
 
-use std::time::Duration;
+use std::{io, time::Duration};
 
 use identity_core::gate::{Outcome, Settled};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -31,6 +31,8 @@ pub(crate) struct Report {
     json: bool,
     counts: Counts,
     bar: ProgressBar,
+    /// Why nothing more can be told.
+    broken: Option<io::Error>,
 }
 
 impl Report {
@@ -46,6 +48,7 @@ impl Report {
             json,
             counts: Counts::default(),
             bar,
+            broken: None,
         }
     }
 
@@ -140,15 +143,27 @@ impl Report {
 
     /// Says what is wrong, without tearing the bar.
     pub(crate) fn complain(&self, text: &str) {
-        self.bar.suspend(|| output::complain(text));
+        let text = output::printable(text, output::COMPLAINT);
+        self.bar.suspend(|| output::complain(&text));
     }
 
-    fn print(&self, value: &serde_json::Value) {
-        self.bar.suspend(|| output::line(&value.to_string()));
+    fn print(&mut self, value: &serde_json::Value) {
+        if self.broken.is_none() {
+            self.broken = self.bar.suspend(|| output::line(&value.to_string())).err();
+        }
+    }
+
+    /// Why standard output takes no more lines, once that is so.
+    pub(crate) fn broken(&mut self) -> Option<io::Error> {
+        self.broken.take()
     }
 
     /// The last line. Returns the counts.
-    pub(crate) fn finish(self) -> Counts {
+    ///
+    /// # Errors
+    ///
+    /// [`io::Error`] if standard output takes it no more.
+    pub(crate) fn finish(self) -> io::Result<Counts> {
         self.bar.finish_and_clear();
         let Counts {
             processed,
@@ -166,7 +181,7 @@ impl Report {
             format!(
                 "processed={processed} skipped={skipped} held={held} ignored={ignored} failed={failed} rejected={rejected}"
             )
-        });
-        self.counts
+        })?;
+        Ok(self.counts)
     }
 }

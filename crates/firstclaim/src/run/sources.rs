@@ -20,6 +20,8 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Sources {
     named: Vec<Source>,
+    /// Files in a folder that are the claim store's, not objects.
+    own: Vec<PathBuf>,
 }
 
 #[derive(Debug)]
@@ -40,13 +42,20 @@ pub(crate) enum Found {
 }
 
 impl Sources {
-    /// Checks what is named.
-    pub(crate) fn open(paths: &[PathBuf]) -> Result<Self, Failure> {
+    /// Checks what is named. `own` are files that are never objects.
+    pub(crate) fn open(paths: &[PathBuf], own: Vec<PathBuf>) -> Result<Self, Failure> {
         let named = paths
             .iter()
             .map(|path| Source::open(path))
             .collect::<Result<_, _>>()?;
-        Ok(Self { named })
+        Ok(Self { named, own })
+    }
+
+    /// Whether a folder is among them.
+    pub(crate) fn has_folders(&self) -> bool {
+        self.named
+            .iter()
+            .any(|source| matches!(source, Source::Folder(_)))
     }
 
     /// Reads the objects of the folders.
@@ -61,30 +70,42 @@ impl Sources {
 
     /// Everything that the sources hold, in their order, found as it is asked for.
     pub(crate) fn find(self) -> impl Iterator<Item = Found> {
-        self.named
+        let Self { named, own } = self;
+        named
             .into_iter()
-            .flat_map(|source| -> Box<dyn Iterator<Item = Found>> {
+            .flat_map(move |source| -> Box<dyn Iterator<Item = Found>> {
                 match source {
                     Source::File(path) => Box::new(events(&path).into_iter()),
-                    Source::Folder(folder) => Box::new(objects(folder.walk(), folder)),
+                    Source::Folder(folder) => Box::new(objects(folder.walk(), folder, own.clone())),
                 }
             })
     }
 }
 
 impl Source {
+    /// A file or folder; `NAME=DIR` is a folder under another name than its own.
     fn open(path: &Path) -> Result<Self, Failure> {
         if input::is_stdin(path) {
             return Ok(Self::File(path.to_owned()));
         }
         let unusable = || Failure::usage(format!("{} cannot be used", path.display()));
+        let (name, path) = match named_folder(path) {
+            Some((name, folder)) if !path.exists() => (Some(name), folder),
+            _ => (None, path),
+        };
         let metadata = std::fs::metadata(path).map_err(|error| unusable().because(error))?;
         if metadata.is_dir() {
-            let folder = Folder::open(path, None).map_err(|error| unusable().because(error))?;
+            let folder = Folder::open(path, name).map_err(|error| unusable().because(error))?;
             return Ok(Self::Folder(folder));
         }
         Ok(Self::File(path.to_owned()))
     }
+}
+
+fn named_folder(path: &Path) -> Option<(&str, &Path)> {
+    let (name, folder) = path.to_str()?.split_once('=')?;
+    let folder = Path::new(folder);
+    (!name.is_empty() && !name.contains('/') && folder.is_dir()).then_some((name, folder))
 }
 
 fn events(path: &Path) -> Vec<Found> {
@@ -97,8 +118,12 @@ fn events(path: &Path) -> Vec<Found> {
     }
 }
 
-fn objects(walk: Walk, folder: Folder) -> impl Iterator<Item = Found> {
+fn objects(walk: Walk, folder: Folder, own: Vec<PathBuf>) -> impl Iterator<Item = Found> {
     walk.map(move |entry| match entry {
+        Ok(Entry::Object { path, .. }) if own.contains(&path) => {
+            tracing::debug!(path = %path.display(), "the claim store itself");
+            Found::Ignored
+        }
         Ok(Entry::Object { key, .. }) => {
             let address = folder.address(&key);
             let label = address.to_string();

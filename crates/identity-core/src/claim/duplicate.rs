@@ -43,9 +43,11 @@ pub fn compare(record: &Record, object: &RecordedObject, pipeline: &RecordedPipe
     if folded {
         return Likeness::Folded;
     }
-    let recorded = &record.pipeline.contract_digest;
+    let recorded = &record.pipeline;
+    let changed = !recorded.contract_digest.is_empty()
+        && recorded.contract_digest != pipeline.contract_digest;
     Likeness::Same {
-        contract_changed: !recorded.is_empty() && *recorded != pipeline.contract_digest,
+        contract_changed: changed && recorded.version == pipeline.version,
     }
 }
 
@@ -129,6 +131,16 @@ mod tests {
             contract_digest: "other".into(),
             ..pipeline()
         };
+        let next = RecordedPipeline {
+            version: "2".into(),
+            ..other.clone()
+        };
+        assert_eq!(
+            compare(&record(), &object("a.shp"), &next),
+            Likeness::Same {
+                contract_changed: false
+            }
+        );
         assert_eq!(
             compare(&record(), &object("a.shp"), &other),
             Likeness::Same {

@@ -549,3 +549,6 @@ pub fn released(row: &Record, owner: Owner, now: UnixMillis) -> Record {
         ..row.clone()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,6 +8,7 @@ use super::{Disposition, Gate, Prepared, Settled};
 use crate::{
     claim::{ClaimKey, UnixMillis},
     event::{Item, Origin},
+    identity::ObjectVersion,
 };
 
 /// The answer to one delivery item, which may have held several events.
@@ -27,36 +28,34 @@ impl Gate {
     pub async fn settle_all(&self, items: &[Item], concurrency: usize) -> Vec<ItemAnswer> {
         let started = self.clock().monotonic();
         let concurrency = concurrency.max(1);
-        let mut prepared: Vec<Option<Prepared>> = stream::iter(items)
-            .map(async |item| Some(self.prepare(item).await))
+        let prepared: Vec<Prepared> = stream::iter(items)
+            .map(async |item| self.prepare(item).await)
             .buffered(concurrency)
             .collect()
             .await;
 
-        let mut leaders: HashMap<ClaimKey, usize> = HashMap::new();
         let mut settled: Vec<Option<Settled>> = Vec::with_capacity(items.len());
-        let mut followers = Vec::new();
-        let mut jobs = Vec::new();
-        for (at, prepared) in prepared.iter_mut().enumerate() {
+        let mut groups: Vec<Vec<(usize, ClaimKey, ObjectVersion)>> = Vec::new();
+        let mut group_of: HashMap<ClaimKey, usize> = HashMap::new();
+        for (at, prepared) in prepared.into_iter().enumerate() {
             settled.push(None);
-            match prepared.take() {
-                Some(Prepared::Settled(done)) => settled[at] = Some(done),
-                Some(Prepared::Job(job)) => match leaders.get(&job.0) {
-                    Some(leader) => followers.push((at, *leader)),
-                    None => {
-                        leaders.insert(job.0.clone(), at);
-                        jobs.push((at, job));
+            match prepared {
+                Prepared::Settled(done) => settled[at] = Some(done),
+                Prepared::Job(job) => {
+                    let (key, object) = *job;
+                    let group = *group_of.entry(key.clone()).or_insert(groups.len());
+                    if group == groups.len() {
+                        groups.push(Vec::new());
                     }
-                },
-                None => {}
+                    groups[group].push((at, key, object));
+                }
             }
         }
-        let run = stream::iter(jobs).map(async |(at, job)| (at, self.claim_and_run(*job, 0).await));
-        for (at, done) in run.buffer_unordered(concurrency).collect::<Vec<_>>().await {
+        let run = stream::iter(groups)
+            .map(|group| self.settle_group(group))
+            .buffer_unordered(concurrency);
+        for (at, done) in run.collect::<Vec<_>>().await.into_iter().flatten() {
             settled[at] = Some(done);
-        }
-        for (at, leader) in followers {
-            settled[at] = settled[leader].clone();
         }
 
         let mut answers: Vec<ItemAnswer> = Vec::new();
@@ -80,6 +79,31 @@ impl Gate {
                     });
                 }
             }
+        }
+        answers
+    }
+}
+
+impl Gate {
+    /// Settles the events of one ID. The same object is claimed once; another one under the same ID is looked at after
+    /// it, as any later event would be.
+    async fn settle_group(
+        &self,
+        group: Vec<(usize, ClaimKey, ObjectVersion)>,
+    ) -> Vec<(usize, Settled)> {
+        let mut done: Vec<(ObjectVersion, Settled)> = Vec::new();
+        let mut answers = Vec::with_capacity(group.len());
+        for (at, key, object) in group {
+            let known = done.iter().find(|(other, _)| *other == object);
+            let settled = match known {
+                Some((_, settled)) => settled.clone(),
+                None => {
+                    let settled = self.claim_and_run((key, object.clone()), 0).await;
+                    done.push((object, settled.clone()));
+                    settled
+                }
+            };
+            answers.push((at, settled));
         }
         answers
     }

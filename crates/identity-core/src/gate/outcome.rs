@@ -41,6 +41,8 @@ impl NoJob {
 pub enum Part {
     /// The claim store: without it nothing can be settled.
     ClaimStore,
+    /// This claim: its row cannot be read, or too many write to it at once.
+    Claim,
     /// The object store, for this object.
     ObjectStore,
     /// This process: it is being stopped, or a part of it ended.

@@ -6,7 +6,7 @@ use futures_util::FutureExt as _;
 use tokio::pin;
 use tokio_util::sync::CancellationToken;
 
-use super::{Gate, Outcome, Part};
+use super::{Gate, Outcome, part_of};
 use crate::{
     claim::{ClaimError, End, Kept, Lease, Reason, Record},
     identity::ObjectVersion,
@@ -83,7 +83,7 @@ pub(super) async fn supervise(
         Ok(Kept::Yes) => outcome,
         Ok(Kept::LeaseLost) => Outcome::LeaseLost { attempt },
         Err(error) => Outcome::Unavailable {
-            part: Part::ClaimStore,
+            part: part_of(&error),
             error: error_chain(&error),
         },
     }

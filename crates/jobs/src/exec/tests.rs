@@ -28,6 +28,10 @@ struct OneObject;
 
 #[async_trait]
 impl ObjectStore for OneObject {
+    fn reads(&self, _: Provider) -> bool {
+        true
+    }
+
     async fn head(&self, _: &ObjectAddress) -> Result<Option<Head>, ObjectError> {
         Ok(None)
     }

@@ -19,7 +19,7 @@ use crate::{
     event::{Delivery, Item, read},
     gate::{AllowList, Gate, Parts, Settled},
     host::{Clock, Entropy},
-    identity::{Contract, ObjectAddress, ObjectVersion, TokenKind, VersionToken},
+    identity::{Contract, ObjectAddress, ObjectVersion, Provider, TokenKind, VersionToken},
     job::{Job, JobContext, JobError, Output},
     object::{Head, ObjectError, ObjectStore, ObjectStream},
 };
@@ -84,6 +84,9 @@ impl Drop for Running {
 
 #[async_trait]
 impl Job for ScriptedJob {
+    fn reads_objects(&self) -> bool {
+        true
+    }
     async fn run(&self, lease: &Lease, context: &JobContext) -> Result<Output, JobError> {
         self.running.fetch_add(1, Ordering::SeqCst);
         let _running = Running(self.running.clone());
@@ -115,12 +118,17 @@ impl Job for ScriptedJob {
 #[derive(Debug, Clone)]
 pub(super) enum Objects {
     Hold(&'static str),
+    HoldWithoutEtag(&'static str),
+    NotOurs,
     Nothing,
     Unavailable,
 }
 
 #[async_trait]
 impl ObjectStore for Mutex<Objects> {
+    fn reads(&self, provider: Provider) -> bool {
+        provider == Provider::S3 && !matches!(*self.lock().unwrap(), Objects::NotOurs)
+    }
     async fn head(&self, address: &ObjectAddress) -> Result<Option<Head>, ObjectError> {
         match &*self.lock().unwrap() {
             Objects::Hold(etag) => {
@@ -131,7 +139,15 @@ impl ObjectStore for Mutex<Objects> {
                     size: 1,
                 }))
             }
-            Objects::Nothing => Ok(None),
+            Objects::HoldWithoutEtag(version) => {
+                let token = VersionToken::new(TokenKind::VersionId, *version).unwrap();
+                Ok(Some(Head {
+                    token,
+                    etag: None,
+                    size: 1,
+                }))
+            }
+            Objects::Nothing | Objects::NotOurs => Ok(None),
             Objects::Unavailable => Err(ObjectError::Unavailable {
                 address: address.to_string(),
                 source: "403".into(),

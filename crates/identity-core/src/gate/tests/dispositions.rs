@@ -460,3 +460,56 @@ async fn a_batch_is_answered_item_by_item() {
         expected.map(|(id, acknowledged, events)| (id.to_owned(), acknowledged, events))
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn two_objects_of_a_batch_under_one_id_are_told_apart() {
+    let bench = Bench {
+        contract: REFERENCE,
+        ..Bench::new(&[])
+    };
+    let batch = items(&[
+        record("geo", "bad%FF.shp", "e1"),
+        record("geo", "bad%FE.shp", "e1"),
+        record("geo", "bad%FF.shp", "e1"),
+    ]);
+    let answers = bench.gate().settle_all(&batch, 8).await;
+    let outcomes: Vec<_> = answers
+        .iter()
+        .flat_map(|answer| &answer.settled)
+        .map(|settled| settled.outcome.as_str())
+        .collect();
+    assert_eq!(outcomes, ["done", "rejected", "done"]);
+    assert_eq!(bench.rows().await.len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_without_a_token_of_the_scheme_is_refused_and_not_gone() {
+    let bench = Bench {
+        contract: "name = \"n\"\nversion = \"1\"\nscheme = \"ingest\"\n",
+        ..Bench::new(&[])
+    };
+    *bench.objects.lock().unwrap() = Objects::HoldWithoutEtag("v1");
+    let settled = bench.gate().settle(&put("a.shp", "")).await;
+    assert!(
+        matches!(
+            settled.outcome,
+            Outcome::Rejected {
+                reason: Reason::Refused,
+                ..
+            }
+        ),
+        "{settled:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_that_reads_what_cannot_be_read_here_is_not_claimed() {
+    let bench = Bench::new(&[]);
+    *bench.objects.lock().unwrap() = Objects::NotOurs;
+    let settled = bench.gate().settle(&put("a.shp", "e1")).await;
+    assert!(
+        matches!(settled.outcome, Outcome::Unavailable { .. }),
+        "{settled:?}"
+    );
+    assert_eq!(bench.rows().await, []);
+}

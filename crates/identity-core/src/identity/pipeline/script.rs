@@ -227,23 +227,34 @@ pub(super) fn scripts<'a>(command: &[&'a str]) -> Vec<Script<'a>> {
         scripts_of(language, program, command, &mut found);
         // `flock FILE sh -c …`.
         if language.place == Place::ValueAnywhere {
-            inner(command, &mut found);
+            inner(command, is_interpreter, &mut found);
         }
     } else if WRAPPERS.contains(&name.as_str()) {
         if name == "env" {
             split_strings(program, command, &mut found);
         }
-        inner(command, &mut found);
+        inner(command, is_interpreter, &mut found);
+    } else {
+        // Any program may be one that starts another (`gosu USER sh -c …`). But a word like `r` or `jq` is more
+        // likely to be an argument here, so only shells are looked for.
+        inner(command, is_shell, &mut found);
     }
     found
 }
 
+fn is_interpreter(name: &str) -> bool {
+    language(name).is_some() || JOINERS.contains(&name)
+}
+
+fn is_shell(name: &str) -> bool {
+    language(name).is_some_and(|language| language.place == Place::AnnouncedOperand)
+}
+
 /// The scripts of the first interpreter behind a wrapper.
-fn inner<'a>(command: &[&'a str], found: &mut Vec<Script<'a>>) {
+fn inner<'a>(command: &[&'a str], counts: fn(&str) -> bool, found: &mut Vec<Script<'a>>) {
     let rest = command.iter().copied().enumerate().skip(1);
     for (index, word) in rest {
-        let name = name_of(word);
-        if language(&name).is_some() || JOINERS.contains(&name.as_str()) {
+        if counts(&name_of(word)) {
             let scripts = scripts(&command[index..]).into_iter();
             found.extend(scripts.map(|script| Script {
                 index: script.index + index,
@@ -445,6 +456,8 @@ mod tests {
             ],
             &["busybox", "sh", "-c", "SCRIPT"],
             &["flock", "lock", "sh", "-c", "SCRIPT"],
+            &["gosu", "app", "sh", "-c", "SCRIPT", "sh", "{uri}"],
+            &["poetry", "run", "bash", "-ec", "SCRIPT"],
         ] {
             let expected = command.iter().position(|word| *word == "SCRIPT").unwrap();
             assert!(indexes(command).contains(&expected), "{command:?}");

@@ -52,11 +52,14 @@ impl Selection {
     /// Whether the object with this exact key is a job.
     #[must_use]
     pub fn selects(&self, key: &str) -> bool {
-        let bundle = shapefiles_of(key);
-        let matched = |test: &dyn Fn(&str) -> bool| {
-            test(key) || bundle.iter().flatten().any(|shapefile| test(shapefile))
-        };
-        matched(&|key| self.includes(key)) && !matched(&|key| any(&self.exclude, key))
+        let excluded = |key: &str| any(&self.exclude, key);
+        let shapefiles = shapefiles_of(key);
+        let of_bundle = || shapefiles.iter().flatten();
+        let included = self.includes(key) || of_bundle().any(|shapefile| self.includes(shapefile));
+        // Of `roads.shp` and `roads.SHP` the one in the sidecar's own case is its bundle's.
+        let upper = key.ends_with(|last: char| last.is_ascii_uppercase());
+        let own = of_bundle().nth(usize::from(upper));
+        included && !excluded(key) && !own.is_some_and(|shapefile| excluded(shapefile))
     }
 
     fn includes(&self, key: &str) -> bool {
@@ -167,6 +170,9 @@ mod tests {
         assert!(!select.selects("in/roads.fix"));
         assert!(select.selects("in/roads.dbf"));
         assert!(select.selects("tmp/roads.tif"));
+        let select = selection("include = ['**/*.shp']\nexclude = ['**/*.SHP']");
+        assert!(select.selects("in/roads.shp") && select.selects("in/roads.dbf"));
+        assert!(!select.selects("in/ROADS.SHP") && !select.selects("in/ROADS.DBF"));
     }
 
     #[test]
