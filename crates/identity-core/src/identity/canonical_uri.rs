@@ -18,7 +18,7 @@ use super::{ObjectAddress, Provider, Refusal, decode::form_decode};
 /// The URI of the `strict` scheme.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StrictUri<'a> {
-    scheme: &'static str,
+    prefix: &'static str,
     account: Option<Cow<'a, str>>,
     container: Cow<'a, str>,
     key: &'a str,
@@ -66,7 +66,7 @@ impl<'a> StrictUri<'a> {
             return Err(Refusal::EmptyKey);
         }
         Ok(Self {
-            scheme: provider.uri_scheme(),
+            prefix: provider.uri_prefix(),
             account,
             container,
             key,
@@ -80,13 +80,12 @@ impl<'a> StrictUri<'a> {
             .account
             .as_deref()
             .map_or(0, |account| account.len() + 1);
-        self.scheme.len() + 3 + account + self.container.len() + 1 + self.key.len()
+        self.prefix.len() + account + self.container.len() + 1 + self.key.len()
     }
 
     /// Hands the URI's bytes to `sink`, in order, in as many pieces as there are parts.
     pub fn write(&self, mut sink: impl FnMut(&[u8])) {
-        sink(self.scheme.as_bytes());
-        sink(b"://");
+        sink(self.prefix.as_bytes());
         if let Some(account) = &self.account {
             sink(account.as_bytes());
             sink(b"/");
@@ -121,7 +120,7 @@ fn lower_ascii(text: &str) -> Cow<'_, str> {
 /// The URI of the `reference` scheme.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReferenceUri<'a> {
-    scheme: &'static str,
+    prefix: &'static str,
     container: Cow<'a, str>,
     /// Decoded; empty segments are still in it.
     key: Cow<'a, str>,
@@ -132,7 +131,7 @@ impl<'a> ReferenceUri<'a> {
     #[must_use]
     pub fn of(address: &'a ObjectAddress) -> Self {
         Self {
-            scheme: address.provider.uri_scheme(),
+            prefix: address.provider.uri_prefix(),
             container: strip_and_lower(&address.container),
             key: match address.provider {
                 Provider::S3 | Provider::File => address.key.display(),
@@ -141,10 +140,15 @@ impl<'a> ReferenceUri<'a> {
         }
     }
 
+    /// Its length in bytes if no segment falls out: it is never longer.
+    #[must_use]
+    pub fn max_byte_len(&self) -> usize {
+        self.prefix.len() + self.container.len() + 1 + self.key.len()
+    }
+
     /// Hands the URI's bytes to `sink`, in order, in pieces.
     pub fn write(&self, mut sink: impl FnMut(&[u8])) {
-        sink(self.scheme.as_bytes());
-        sink(b"://");
+        sink(self.prefix.as_bytes());
         sink(self.container.as_bytes());
         sink(b"/");
         if !has_empty_segment(&self.key) {

@@ -17,13 +17,23 @@ pub enum TokenKind {
 }
 
 impl TokenKind {
-    /// The tag in the `strict` material and in every output for people: `version-id`, `etag`, `generation`, `content`.
+    /// The name in every output: `version-id`, `etag`, `generation`, `content`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::VersionId => "version-id",
             Self::ETag => "etag",
             Self::Generation => "generation",
             Self::Content => "content",
+        }
+    }
+
+    /// The name and a colon, as they stand before the value in the `strict` material.
+    pub const fn tag(self) -> &'static str {
+        match self {
+            Self::VersionId => "version-id:",
+            Self::ETag => "etag:",
+            Self::Generation => "generation:",
+            Self::Content => "content:",
         }
     }
 
@@ -142,6 +152,7 @@ mod tests {
             TokenKind::Content,
         ] {
             assert_eq!(TokenKind::from_tag(kind.as_str()), Some(kind));
+            assert_eq!(kind.tag(), format!("{}:", kind.as_str()));
         }
         assert_eq!(TokenKind::from_tag("md5"), None);
     }

@@ -35,6 +35,16 @@ impl Provider {
             .find(|provider| provider.as_str() == name)
     }
 
+    /// How its URIs begin: `s3://`, `gs://`, `azblob://`, `file://`.
+    pub const fn uri_prefix(self) -> &'static str {
+        match self {
+            Self::S3 => "s3://",
+            Self::Gcs => "gs://",
+            Self::Azure => "azblob://",
+            Self::File => "file://",
+        }
+    }
+
     /// The scheme of its URIs: `s3`, `gs`, `azblob`, `file`.
     pub const fn uri_scheme(self) -> &'static str {
         match self {
@@ -59,16 +69,24 @@ impl Provider {
 /// kept for the `reference` scheme, which decodes every raw key as a form does, whether it was encoded so or not.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ObjectKey {
-    exact: Vec<u8>,
+    exact: Exact,
     /// `None` where the payload carried the exact key.
     raw: Option<String>,
+}
+
+/// Told apart once, when the key is read: an ID is derived more often.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Exact {
+    Text(String),
+    /// Not UTF-8.
+    Bytes(Vec<u8>),
 }
 
 impl ObjectKey {
     /// A key that its envelope carries as it is.
     pub fn verbatim(key: impl Into<String>) -> Self {
         Self {
-            exact: key.into().into_bytes(),
+            exact: Exact::Text(key.into()),
             raw: None,
         }
     }
@@ -80,22 +98,35 @@ impl ObjectKey {
     pub fn decoded(raw: impl Into<String>, exact: impl Into<Vec<u8>>) -> Self {
         let (raw, exact) = (raw.into(), exact.into());
         let raw = (raw.as_bytes() != exact.as_slice()).then_some(raw);
+        let exact = match String::from_utf8(exact) {
+            Ok(text) => Exact::Text(text),
+            Err(error) => Exact::Bytes(error.into_bytes()),
+        };
         Self { exact, raw }
     }
 
     /// The exact key, or `None` if it is not UTF-8.
     pub fn exact(&self) -> Option<&str> {
-        std::str::from_utf8(&self.exact).ok()
+        match &self.exact {
+            Exact::Text(text) => Some(text),
+            Exact::Bytes(_) => None,
+        }
     }
 
     /// The exact key's bytes.
     pub fn exact_bytes(&self) -> &[u8] {
-        &self.exact
+        match &self.exact {
+            Exact::Text(text) => text.as_bytes(),
+            Exact::Bytes(bytes) => bytes,
+        }
     }
 
     /// The exact key for people and logs: bytes that are not UTF-8 are shown as U+FFFD.
     pub fn display(&self) -> Cow<'_, str> {
-        String::from_utf8_lossy(&self.exact)
+        match &self.exact {
+            Exact::Text(text) => Cow::Borrowed(text),
+            Exact::Bytes(bytes) => String::from_utf8_lossy(bytes),
+        }
     }
 
     /// The key as it stood in the payload.
