@@ -27,7 +27,7 @@ use zip::{
 use super::{
     KeyError, Keyed, Tell,
     files::{unchanged, unreadable},
-    read_ahead,
+    read_ahead::{self, FeedError},
 };
 use crate::{failure::Failure, stamp::Stamp};
 
@@ -64,10 +64,10 @@ pub(crate) enum ArchiveError {
     /// A link, whose target is not told.
     #[error("{0:?} is a link")]
     Link(String),
-    /// Its content is not what the directory says.
+    /// It is broken, or longer than the directory says, or of another checksum.
     #[error("{0:?} cannot be read from the zip")]
     Member(String, #[source] std::io::Error),
-    /// Its content is not what the directory says.
+    /// It is shorter than the directory says, or longer.
     #[error("{0:?} is not as long as the zip's directory says")]
     Length(String),
 }
@@ -188,13 +188,18 @@ impl Archive {
                 let content = entry
                     .with_reader(&mut zip, ZipReadOptions::new())
                     .map_err(|error| ArchiveError::Member(path(), error.into()))?;
-                let failed = |error| ArchiveError::Member(path(), error).into();
-                if !feed.member(member, length, content, failed)? {
-                    return Err(ArchiveError::Length(path()).into());
-                }
+                feed.member(member, length, content)
+                    .map_err(|error| match error {
+                        FeedError::Read(source) => ArchiveError::Member(path(), source).into(),
+                        FeedError::Length => ArchiveError::Length(path()).into(),
+                        FeedError::HasherStopped => KeyError::HasherStopped,
+                    })?;
             }
             unchanged(&self.path, &self.stamp)
         })?;
         Ok(Keyed::new(key, bundle, options))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,12 +2,15 @@
 
 use std::{
     fs::{self, File},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
-use identity_core::identity::bundle::{Bundle, UploadKeyOptions};
+use identity_core::identity::bundle::{Bundle, Member, UploadKeyOptions};
 
-use super::{KeyError, Keyed, read_ahead};
+use super::{
+    KeyError, Keyed,
+    read_ahead::{self, Feed, FeedError},
+};
 use crate::stamp::Stamp;
 
 /// The key of the shapefile whose `.shp` is at this path, with its companions from the same folder.
@@ -19,8 +22,13 @@ pub(crate) fn key_of_shapefile(path: &Path, options: &UploadKeyOptions) -> Resul
         _ => Path::new("."),
     };
     let listing = file_names(folder).map_err(unreadable(folder))?;
-    let bundle = Bundle::find(name, listing.iter().map(String::as_str))?.ok_or(KeyError::Kind)?;
-    key(folder, &bundle, options)
+    match Bundle::find(name, listing.iter().map(String::as_str))? {
+        Some(bundle) => key(folder, &bundle, options),
+        None => {
+            fs::metadata(path).map_err(unreadable(path))?;
+            Err(KeyError::Kind)
+        }
+    }
 }
 
 /// The names of a folder's files, in any order. Links that lead nowhere are among them: to read them will fail, and should.
@@ -48,27 +56,63 @@ pub(super) fn key(
     bundle: &Bundle,
     options: &UploadKeyOptions,
 ) -> Result<Keyed, KeyError> {
-    let key = read_ahead::key(options, |feed| {
-        // All are opened before the first is read, and looked at again after the last: either the key is of files that were
-        // all there at one moment, or there is none.
-        let mut opened = Vec::new();
-        for member in bundle.members(options.index_sidecars) {
-            let path = root.join(member.path());
-            let file = File::open(&path).map_err(unreadable(&path))?;
-            let metadata = file.metadata().map_err(unreadable(&path))?;
-            opened.push((member, path, file, Stamp::of(&metadata)));
-        }
-        for (member, path, file, stamp) in &opened {
-            if !feed.member(member, stamp.len(), file, unreadable(path))? {
-                return Err(KeyError::Changed { path: path.clone() });
-            }
-        }
-        for (_, path, _, stamp) in &opened {
-            unchanged(path, stamp)?;
-        }
-        Ok(())
-    })?;
+    let opened = Opened::all(root, bundle, options)?;
+    let key = read_ahead::key(options, |feed| read(&opened, feed))?;
     Ok(Keyed::new(key, bundle, options))
+}
+
+/// A member's file, and what it was when it was opened.
+#[derive(Debug)]
+struct Opened<'a> {
+    member: &'a Member,
+    path: PathBuf,
+    file: File,
+    stamp: Stamp,
+}
+
+impl<'a> Opened<'a> {
+    fn all(
+        root: &Path,
+        bundle: &'a Bundle,
+        options: &UploadKeyOptions,
+    ) -> Result<Vec<Self>, KeyError> {
+        let members = bundle.members(options.index_sidecars);
+        members
+            .map(|member| {
+                let path = root.join(member.path());
+                let file = File::open(&path).map_err(unreadable(&path))?;
+                let stamp = Stamp::of(&file.metadata().map_err(unreadable(&path))?);
+                Ok(Self {
+                    member,
+                    path,
+                    file,
+                    stamp,
+                })
+            })
+            .collect()
+    }
+}
+
+/// Reads the files, which were all opened before, and looks at all of them again after: either the key is of files that
+/// were there together, or there is none.
+fn read<'a>(opened: &[Opened<'a>], feed: &mut Feed<'a>) -> Result<(), KeyError> {
+    for Opened {
+        member,
+        path,
+        file,
+        stamp,
+    } in opened
+    {
+        feed.member(member, stamp.len(), file)
+            .map_err(|error| match error {
+                FeedError::Read(source) => unreadable(path)(source),
+                FeedError::Length => KeyError::Changed { path: path.clone() },
+                FeedError::HasherStopped => KeyError::HasherStopped,
+            })?;
+    }
+    opened
+        .iter()
+        .try_for_each(|Opened { path, stamp, .. }| unchanged(path, stamp))
 }
 
 /// The file at this path is still the one that had this stamp.
@@ -88,3 +132,6 @@ pub(super) fn unreadable(path: &Path) -> impl Fn(std::io::Error) -> KeyError {
         source,
     }
 }
+
+#[cfg(test)]
+mod tests;
