@@ -168,7 +168,7 @@ def ours(program, folder, options):
     for flag in ("form", "namespace", "algo_version", "key_bytes"):
         command += ["--" + flag.replace("_", "-"), str(options[flag])]
     command += [] if options["index_sidecars"] else ["--no-index"]
-    run = subprocess.run([*command, str(folder)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    run = subprocess.run([*command, str(folder)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8")
     if run.returncode != 0:
         sys.exit(f"{command}: exit code {run.returncode}: {run.stderr}")
     lines = [json.loads(line) for line in run.stdout.split("\n")[:-1]]

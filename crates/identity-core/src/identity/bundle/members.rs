@@ -341,6 +341,11 @@ mod tests {
             found(&["Ä.shp", "ä.prj", "x.dbf", "X.dbf"]),
             [clash("ä.prj", "Ä.shp")]
         );
+        // Before a suffix, a capital sigma is lowered to σ.
+        assert_eq!(
+            found(&["ΑΣ.shp", "ασ.dbf", "ας.dbf"]),
+            [clash("ασ.dbf", "ΑΣ.shp")]
+        );
         assert!(Bundle::find("roads.shp", ["roads.shp", "Roads.shx"]).is_err());
         let bundle = Bundle::find("roads.shp", ["roads.shp", "Road.shx", "A.shp", "a.shp"]);
         assert_eq!(bundle.unwrap().unwrap().path(), "roads.shp");
