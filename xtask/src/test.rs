@@ -7,6 +7,9 @@ use crate::run::{Result, cargo, root, run, target};
 /// How many requests the differential test asks, and with which seed: the same ones every time.
 const DIFFERENTIAL: [&str; 4] = ["--seed", "1", "--count", "10000"];
 
+/// How many bundles the comparison of upload keys makes, and with which seed.
+const UPLOADS: [&str; 4] = ["--seed", "1", "--count", "200"];
+
 /// Runs them all, the quick ones first. The first that fails ends it.
 pub(crate) fn test() -> Result<()> {
     run(&mut cargo(&["fmt", "--all", "--check"]))?;
@@ -42,9 +45,16 @@ pub(crate) fn test() -> Result<()> {
     vectors()
 }
 
-/// The published job IDs, and the second implementations in Python.
+/// The published job IDs and upload keys, and the second implementations in Python.
 fn vectors() -> Result<()> {
-    let files: Vec<PathBuf> = ["job_ids", "ingest_ids", "strict_ids"]
+    let names = [
+        "job_ids",
+        "ingest_ids",
+        "strict_ids",
+        "upload_keys",
+        "strict_upload_keys",
+    ];
+    let files: Vec<PathBuf> = names
         .map(|name| {
             root()
                 .join("tests/vectors")
@@ -60,8 +70,16 @@ fn vectors() -> Result<()> {
         "firstclaim",
         "--",
         "vectors",
+        "--data",
     ])
+    .arg(root().join("tests/data/shapefiles"))
     .args(files))?;
+    run(Command::new("python3")
+        .arg(root().join("tests/vectors/upload.py"))
+        .arg("compare")
+        .args(UPLOADS)
+        .arg("--ours")
+        .arg(target().join("debug/firstclaim")))?;
     let python = python()?;
     run(&mut cargo(&[
         "build",

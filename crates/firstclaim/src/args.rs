@@ -3,7 +3,13 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use identity_core::{claim::Status, identity::Scheme};
+use identity_core::{
+    claim::Status,
+    identity::{
+        Scheme,
+        bundle::{Form, KeyBytes},
+    },
+};
 
 /// Exactly-once spatial jobs from at-least-once storage events, on one machine.
 #[derive(Debug, Parser)]
@@ -14,6 +20,7 @@ use identity_core::{claim::Status, identity::Scheme};
     after_help = "\
 Examples:
   firstclaim id event.json                          the job ID of each event in an envelope
+  firstclaim key parcels.shp                        the upload key of a shapefile's content
   firstclaim run --pipeline pipeline.toml inbox/    run the pipeline's job once for each file in a folder
   firstclaim run events/*.json                      … or for each object that storage events name
   firstclaim claims list --status failed            what failed and waits for its next delivery
@@ -30,11 +37,13 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Derive the job IDs of storage events, without claiming or running anything
     Id(IdArgs),
+    /// Derive the upload keys of shapefiles from all of their files' bytes
+    Key(KeyArgs),
     /// Claim and run the pipeline's job for every event or file, each exactly once
     Run(RunArgs),
     /// Look at claims, and give them back
     Claims(ClaimsArgs),
-    /// Check this build's job IDs against files of published ones
+    /// Check this build's job IDs and upload keys against files of published ones
     Vectors(VectorsArgs),
 }
 
@@ -62,6 +71,43 @@ pub(crate) struct IdArgs {
     /// Event files; `-` is standard input
     #[arg(value_name = "FILE", default_value = "-")]
     pub(crate) files: Vec<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  firstclaim key parcels.shp
+  firstclaim key --namespace staging --form strict --no-index inbox/ upload.zip
+  firstclaim key --json parcels.shp | jq -r .full_digest
+
+A PATH is a .shp, a .zip, or a folder: of a folder every shapefile in it, at any depth, also those in zips. Of a zip every
+shapefile in it, each with the key that it has once unzipped. The files of a shapefile are those of its stem with the
+suffix .shp .shx .dbf .prj .cpg .sbn .sbx .qix or .fix, in any case. One line for each: its key, two spaces, its path.
+
+Without options the key is the published program's, so that both can share a ledger. The form strict, which frames names and
+contents by their lengths, is for a ledger of your own.")]
+pub(crate) struct KeyArgs {
+    /// Keeps environments and data sets apart: keys of two namespaces differ
+    #[arg(long, value_name = "NS", default_value = "parcels-ingest")]
+    pub(crate) namespace: String,
+    /// Bump it, and every key changes
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) algo_version: u64,
+    /// Bytes of the digest that make the key, from 1 to 32
+    #[arg(long, value_name = "N", default_value = "12", value_parser = parse_key_bytes)]
+    pub(crate) key_bytes: KeyBytes,
+    /// How the files are written out for the digest: reference or strict
+    #[arg(long, value_name = "FORM", default_value = "reference", value_parser = parse_form)]
+    pub(crate) form: Form,
+    /// Leave out the index sidecars .sbn .sbx .qix .fix, which can be made anew
+    #[arg(long)]
+    pub(crate) no_index: bool,
+    /// Print JSON, one object a line: path, key, full digest, members
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Shapefiles, zips and folders of them
+    #[arg(value_name = "PATH", required = true)]
+    pub(crate) paths: Vec<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -173,8 +219,11 @@ pub(crate) struct ReleaseArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
-  firstclaim vectors tests/vectors/*.json")]
+  firstclaim vectors --data tests/data/shapefiles tests/vectors/*.json")]
 pub(crate) struct VectorsArgs {
+    /// Where the shapefiles lie that vectors of upload keys name
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
     /// Files of vectors
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
@@ -182,6 +231,15 @@ pub(crate) struct VectorsArgs {
 
 fn parse_scheme(text: &str) -> Result<Scheme, String> {
     Scheme::from_name(text).ok_or_else(|| "expected strict, reference or ingest".to_owned())
+}
+
+fn parse_form(text: &str) -> Result<Form, String> {
+    Form::from_name(text).ok_or_else(|| "expected reference or strict".to_owned())
+}
+
+fn parse_key_bytes(text: &str) -> Result<KeyBytes, String> {
+    let bytes = text.parse().ok().and_then(KeyBytes::new);
+    bytes.ok_or_else(|| "expected a whole number from 1 to 32".to_owned())
 }
 
 fn parse_status(text: &str) -> Result<Status, String> {

@@ -16,7 +16,6 @@ use std::{
     ffi::OsStr,
     fs::{self, File, Metadata},
     io::{self, Read as _},
-    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
     pin::Pin,
     task::{Context, Poll, ready},
@@ -30,6 +29,8 @@ use identity_core::{
 use sha2::{Digest as _, Sha256};
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio_util::sync::CancellationToken;
+
+use crate::stamp::Stamp;
 
 pub(crate) mod walk;
 
@@ -202,18 +203,8 @@ fn settled_digest(
             Err(error) => return Err(error),
         }
     }
-    let settled = stamp(opened) == stamp(&file.metadata()?) && size == opened.len();
+    let settled = Stamp::of(opened) == Stamp::of(&file.metadata()?) && size == opened.len();
     Ok(settled.then(|| hex(hasher)))
-}
-
-/// What moves when a file is written to. The time of its last change (ctime) cannot be set back, as that of its last
-/// write (mtime) can.
-fn stamp(metadata: &Metadata) -> impl PartialEq + use<> {
-    (
-        metadata.len(),
-        (metadata.mtime(), metadata.mtime_nsec()),
-        (metadata.ctime(), metadata.ctime_nsec()),
-    )
 }
 
 /// `None` for what is not there, or cannot be: a name too long, a path through a file.

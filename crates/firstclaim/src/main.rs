@@ -7,9 +7,11 @@ mod failure;
 mod folder;
 mod id;
 mod input;
+mod key;
 mod output;
 mod run;
 mod signals;
+mod stamp;
 mod store_url;
 mod vectors;
 
@@ -47,6 +49,7 @@ fn start(cli: Cli) -> Result<Ended, Failure> {
     runtime.block_on(async {
         match cli.command {
             Command::Id(args) => id::id(&args),
+            Command::Key(args) => key::key(&args),
             Command::Run(args) => run::run(args, settings).await,
             Command::Claims(args) => claims::claims(args.command, &settings).await,
             Command::Vectors(args) => vectors::vectors(&args),

@@ -252,10 +252,10 @@ fn a_write_is_seen_though_size_and_time_were_set_back() {
     let (_outer, folder) = folder(&[("a", "abc")]);
     let path = folder.root.join("a");
     let before = fs::metadata(&path).unwrap();
-    assert!(stamp(&before) == stamp(&fs::metadata(&path).unwrap()));
+    assert!(Stamp::of(&before) == Stamp::of(&fs::metadata(&path).unwrap()));
     // Times move by the tick of the file system's clock, so the first writes may go unseen.
     let begun = std::time::Instant::now();
-    while stamp(&before) == stamp(&fs::metadata(&path).unwrap()) {
+    while Stamp::of(&before) == Stamp::of(&fs::metadata(&path).unwrap()) {
         assert!(begun.elapsed().as_secs() < 60, "no write is seen");
         fs::write(&path, "abd").unwrap();
         let file = File::options().write(true).open(&path).unwrap();

@@ -61,7 +61,7 @@ pub(crate) struct Walk {
 }
 
 impl Walk {
-    pub(super) fn new(root: &Path) -> Self {
+    pub(crate) fn new(root: &Path) -> Self {
         Self {
             root: root.to_owned(),
             entries: WalkDir::new(root).sort_by_file_name().into_iter(),

@@ -187,11 +187,16 @@ fn strip_and_lower(container: &str) -> Cow<'_, str> {
     // Python counts the four separators U+001C..U+001F among the blanks, Unicode's White_Space does not.
     let stripped =
         container.trim_matches(|c: char| c.is_whitespace() || matches!(c, '\u{1c}'..='\u{1f}'));
-    if stripped.is_ascii() {
-        lower_ascii(stripped)
+    lower(stripped)
+}
+
+/// Python's `str.lower()`, in the Unicode of Python 3.11.
+pub(super) fn lower(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() {
+        lower_ascii(text)
     } else {
         // An unassigned character has no case and ends a word, so the pieces around it are lowered as the whole would be.
-        let pieces = stripped.split_inclusive(has_case_only_since_unicode_14);
+        let pieces = text.split_inclusive(has_case_only_since_unicode_14);
         Cow::Owned(
             pieces
                 .map(|piece| match piece.char_indices().next_back() {

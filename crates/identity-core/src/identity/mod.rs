@@ -3,7 +3,10 @@
 //! The reader's way: [`uri`] (which object) → [`token`] (which bytes) → [`params`] and [`pipeline`] (what is done with
 //! them) → [`job_id`] (the digest, in the three schemes of [`scheme`]). Nothing else can reach the hash: event time,
 //! request ID, message ID, sequencer and delivery attempt are not parameters of anything in this module.
+//!
+//! [`bundle`] stands apart: the key of a shapefile's content, whatever event or folder it came by.
 
+pub mod bundle;
 pub mod canonical_uri;
 pub mod decode;
 pub mod event_grid_url;

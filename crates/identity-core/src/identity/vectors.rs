@@ -1,9 +1,10 @@
-//! Vectors: requests with the ID or refusal that they must give, in JSON that any language's implementation can run.
+//! Vectors: requests with the ID, key or refusal that they must give, in JSON that any language's implementation can run.
 //!
 //! `tests/vectors/README.md` describes the format. A file without rows, a row of another shape and a row that expects
 //! nothing do not pass.
 
 mod request;
+mod upload;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -11,6 +12,7 @@ use serde_json::value::RawValue;
 use super::{JobId, Scheme};
 
 pub use request::{Answer, Request, RequestError};
+pub use upload::{UploadAnswer, UploadRequest};
 
 /// How a vectors file went.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -45,6 +47,9 @@ pub enum VectorsError {
     /// It has no rows, so that it would pass without any.
     #[error("the vectors file has no rows")]
     NoRows,
+    /// It has rows of upload keys, and nothing was given that reads bundles.
+    #[error("its rows name bundles of files, and no folder was given that they lie in")]
+    NoBundles,
 }
 
 #[derive(Deserialize)]
@@ -58,12 +63,35 @@ struct File<'a> {
     vectors: Vec<&'a RawValue>,
 }
 
-/// Runs the rows of a vectors file.
+/// How the bundle that a row names is answered; if it cannot be, why, in words.
+type Bundles<'a> = dyn FnMut(&UploadRequest) -> Result<UploadAnswer, String> + 'a;
+
+/// Runs the rows of a vectors file of job IDs.
 ///
 /// # Errors
 ///
-/// A [`VectorsError`] if it is none; a row of another shape is a [`Failure`].
+/// A [`VectorsError`] if it is none, [`VectorsError::NoBundles`] if it is of upload keys; a row of another shape is a
+/// [`Failure`].
 pub fn run(json_text: &str) -> Result<Report, VectorsError> {
+    run_rows(json_text, None)
+}
+
+/// Runs the rows of a vectors file of job IDs or upload keys. This crate reads no files, so `bundles` answers for the latter.
+///
+/// # Errors
+///
+/// A [`VectorsError`] if it is none; a row of another shape, and a bundle that is not answered, is a [`Failure`].
+pub fn run_with_bundles(
+    json_text: &str,
+    mut bundles: impl FnMut(&UploadRequest) -> Result<UploadAnswer, String>,
+) -> Result<Report, VectorsError> {
+    run_rows(json_text, Some(&mut bundles))
+}
+
+fn run_rows(
+    json_text: &str,
+    mut bundles: Option<&mut Bundles<'_>>,
+) -> Result<Report, VectorsError> {
     let file: File<'_> = serde_json::from_str(json_text).map_err(VectorsError::Shape)?;
     let scheme = Scheme::from_name(&file.scheme)
         .ok_or_else(|| VectorsError::UnknownScheme(file.scheme.clone()))?;
@@ -73,9 +101,14 @@ pub fn run(json_text: &str) -> Result<Report, VectorsError> {
     let mut report = Report::default();
     for (row, index) in file.vectors.iter().zip(1..) {
         let unnamed = || format!("row {index}");
-        let (name, checked) = match Request::parse(row.get()) {
-            Ok(request) => (request.name.clone(), check(scheme, &request)),
-            Err(error) => (None, Err((chain(&error), "a request".to_owned()))),
+        let (name, checked) = if upload::is_row(row.get()) {
+            let bundles = bundles.as_deref_mut().ok_or(VectorsError::NoBundles)?;
+            upload::check(row.get(), scheme, bundles)
+        } else {
+            match Request::parse(row.get()) {
+                Ok(request) => (request.name.clone(), check(scheme, &request)),
+                Err(error) => (None, Err((chain(&error), "a request".to_owned()))),
+            }
         };
         match checked {
             Ok(()) => report.passed += 1,
@@ -90,7 +123,9 @@ pub fn run(json_text: &str) -> Result<Report, VectorsError> {
 }
 
 /// Whether a row gives what it must; otherwise what it gives, and what it must give.
-fn check(scheme: Scheme, row: &Request<'_>) -> Result<(), (String, String)> {
+type Checked = Result<(), (String, String)>;
+
+fn check(scheme: Scheme, row: &Request<'_>) -> Checked {
     let answer = row
         .scheme()
         .and_then(|own| row.answer(own.unwrap_or(scheme)))

@@ -12,11 +12,7 @@ use globset::{GlobBuilder, GlobMatcher};
 use toml::Table;
 
 use super::{error::ContractError, table::Section};
-
-/// The endings of a shapefile's sidecars that take part in selection, in lower case and with their dot.
-const SIDECARS: [&str; 8] = [
-    ".shx", ".dbf", ".prj", ".cpg", ".sbn", ".sbx", ".qix", ".fix",
-];
+use crate::identity::bundle::members::split;
 
 /// Which objects are jobs. The default selects all.
 #[derive(Debug, Clone, Default)]
@@ -87,13 +83,8 @@ fn glob(pattern: &str, at: impl Fn() -> String) -> Result<GlobMatcher, ContractE
 
 /// The keys under which the `.shp` of this sidecar may stand; `None` if the key is no sidecar's.
 fn shapefiles_of(key: &str) -> Option<[String; 2]> {
-    let dot = key.rfind('.')?;
-    let (stem, ending) = key.split_at(dot);
-    let named = !stem.is_empty() && !stem.ends_with('/');
-    let sidecar = SIDECARS
-        .iter()
-        .any(|known| known.eq_ignore_ascii_case(ending));
-    (named && sidecar).then(|| [format!("{stem}.shp"), format!("{stem}.SHP")])
+    let (stem, suffix) = split(key)?;
+    (suffix != ".shp").then(|| [format!("{stem}.shp"), format!("{stem}.SHP")])
 }
 
 #[cfg(test)]
