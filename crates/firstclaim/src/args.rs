@@ -21,6 +21,7 @@ use identity_core::{
 Examples:
   firstclaim id event.json                          the job ID of each event in an envelope
   firstclaim key parcels.shp                        the upload key of a shapefile's content
+  firstclaim explain event.json                     how it is read, and what would be done with it
   firstclaim run --pipeline pipeline.toml inbox/    run the pipeline's job once for each file in a folder
   firstclaim run events/*.json                      … or for each object that storage events name
   firstclaim claims list --status failed            what failed and waits for its next delivery
@@ -39,12 +40,19 @@ pub(crate) enum Command {
     Id(IdArgs),
     /// Derive the upload keys of shapefiles from all of their files' bytes
     Key(KeyArgs),
+    /// Explain one event: how it is read, what its ID is made of, what its claim says, and what `run` would do
+    Explain(ExplainArgs),
     /// Claim and run the pipeline's job for every event or file, each exactly once
     Run(RunArgs),
     /// Look at claims, and give them back
     Claims(ClaimsArgs),
     /// Check this build's job IDs and upload keys against files of published ones
     Vectors(VectorsArgs),
+    /// Print the completions of a shell, e.g. `firstclaim completions bash > ~/.local/share/bash-completion/completions/firstclaim`
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
 }
 
 #[derive(Debug, Args)]
@@ -108,6 +116,26 @@ pub(crate) struct KeyArgs {
     /// Shapefiles, zips and folders of them
     #[arg(value_name = "PATH", required = true)]
     pub(crate) paths: Vec<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  firstclaim explain event.json
+  aws sqs receive-message --queue-url URL | firstclaim explain -
+
+A dry run: nothing is claimed, recorded or run, and no object store is asked.")]
+pub(crate) struct ExplainArgs {
+    #[command(flatten)]
+    pub(crate) pipeline: PipelineArg,
+    #[command(flatten)]
+    pub(crate) store: StoreArg,
+    /// Print JSON, one object a line for each event
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// An event file; `-` is standard input
+    #[arg(value_name = "FILE", default_value = "-")]
+    pub(crate) file: PathBuf,
 }
 
 #[derive(Debug, Args)]

@@ -3,6 +3,7 @@
 mod args;
 mod claims;
 mod contract;
+mod explain;
 mod failure;
 mod folder;
 mod id;
@@ -17,7 +18,7 @@ mod vectors;
 
 use std::{io::IsTerminal as _, process::ExitCode, time::Duration};
 
-use clap::Parser as _;
+use clap::{CommandFactory as _, Parser as _};
 use identity_core::settings::{self, LogFormat, Settings};
 use tracing_subscriber::EnvFilter;
 
@@ -50,11 +51,23 @@ fn start(cli: Cli) -> Result<Ended, Failure> {
         match cli.command {
             Command::Id(args) => id::id(&args),
             Command::Key(args) => key::key(&args),
+            Command::Explain(args) => explain::explain(&args, &settings).await,
+            Command::Completions { shell } => Ok(completions(shell)),
             Command::Run(args) => run::run(args, settings).await,
             Command::Claims(args) => claims::claims(args.command, &settings).await,
             Command::Vectors(args) => vectors::vectors(&args),
         }
     })
+}
+
+fn completions(shell: clap_complete::Shell) -> Ended {
+    // As text first: the generator panics where standard output is closed.
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "firstclaim", &mut script);
+    match output::line(String::from_utf8_lossy(&script).trim_end()) {
+        Ok(()) => Ended::Well,
+        Err(_) => Ended::WithFailures,
+    }
 }
 
 fn settings() -> Result<Settings, Failure> {

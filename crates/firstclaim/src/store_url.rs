@@ -67,6 +67,14 @@ impl StoreUrl {
         }
     }
 
+    /// Whether there is such a store already.
+    pub(crate) fn exists(&self) -> bool {
+        match self {
+            Self::Sqlite(path) => path.exists(),
+            Self::Memory => true,
+        }
+    }
+
     /// Opens a store that must be there: looking at claims makes no store.
     pub(crate) async fn open_existing(&self) -> Result<Arc<dyn ClaimStore>, Failure> {
         match self {

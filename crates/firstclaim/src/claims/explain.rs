@@ -6,15 +6,15 @@ use super::view::{millis, seconds};
 
 /// Two sentences for a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Explained {
+pub(crate) struct Explained {
     /// Why deliveries of this event are skipped, held or wanted.
-    pub(super) why: String,
+    pub(crate) why: String,
     /// What changes that.
-    pub(super) next: String,
+    pub(crate) next: String,
 }
 
 /// Explains a claim as it stands at `now`.
-pub(super) fn explain(
+pub(crate) fn explain(
     key: &ClaimKey,
     record: &Record,
     now: UnixMillis,
@@ -56,6 +56,16 @@ pub(super) fn explain(
         },
         Status::Processing => processing(record, now, terms),
     }
+}
+
+/// As which attempt the next delivery would run the job; `None` if it would not.
+pub(crate) fn would_run(record: &Record, now: UnixMillis, terms: &Terms) -> Option<u32> {
+    let free = match record.status {
+        Status::Done | Status::Rejected => false,
+        Status::Failed | Status::Waiting => true,
+        Status::Processing => record.lease_end() <= now,
+    };
+    (free && !record.is_exhausted(terms.max_attempts)).then(|| record.attempt.saturating_add(1))
 }
 
 fn done(record: &Record) -> Explained {
@@ -113,11 +123,7 @@ fn processing(record: &Record, now: UnixMillis, terms: &Terms) -> Explained {
 }
 
 fn next_delivery(record: &Record, terms: &Terms) -> String {
-    let tried = record.attempt
-        - record
-            .released
-            .map_or(0, |release| release.attempt.min(record.attempt));
-    if tried >= terms.max_attempts {
+    if record.is_exhausted(terms.max_attempts) {
         return format!(
             "the next delivery is rejected: all {} attempts are used up",
             terms.max_attempts

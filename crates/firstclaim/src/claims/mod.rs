@@ -1,7 +1,7 @@
 //! `firstclaim claims`: looking at claims, and giving them back.
 
-mod explain;
-mod view;
+pub(crate) mod explain;
+pub(crate) mod view;
 
 use std::sync::Arc;
 

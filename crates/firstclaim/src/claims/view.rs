@@ -103,7 +103,7 @@ pub(super) fn row(key: &ClaimKey, record: &Record) -> [String; 6] {
 }
 
 /// One claim, a line for each thing that is known of it.
-pub(super) fn lines(key: &ClaimKey, record: &Record) -> Vec<String> {
+pub(crate) fn lines(key: &ClaimKey, record: &Record) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = |name: &str, value: Option<String>| {
         lines.extend(value.map(|value| format!("{name:<10}{}", printable(&value, 4_096))));

@@ -220,7 +220,7 @@ impl Claiming {
                     suspicious,
                 })
             }
-            Status::Processing | Status::Failed if self.is_exhausted(record) => {
+            Status::Processing | Status::Failed if record.is_exhausted(self.terms.max_attempts) => {
                 let rejected = self.exhausted(record, now);
                 self.put(rejected, Precondition::Unchanged(row.version))
             }
@@ -229,11 +229,6 @@ impl Claiming {
                 self.put(taken, Precondition::Unchanged(row.version))
             }
         }
-    }
-
-    fn is_exhausted(&self, record: &Record) -> bool {
-        let released = record.released.map_or(0, |release| release.attempt);
-        record.attempt.saturating_sub(released) >= self.terms.max_attempts
     }
 
     /// The row once this call holds it. What a row has been through stays with it: attempts only grow, and redrives,

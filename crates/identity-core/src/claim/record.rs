@@ -361,6 +361,12 @@ impl Record {
     /// The lease of a `processing` row whose writer knows no leases (the published Python handlers), from `claimed_at`.
     pub const FOREIGN_LEASE_SECONDS: i64 = 3_600;
 
+    /// Whether `max_attempts` are used up, counted from the last release.
+    pub fn is_exhausted(&self, max_attempts: u32) -> bool {
+        let released = self.released.map_or(0, |release| release.attempt);
+        self.attempt.saturating_sub(released) >= max_attempts
+    }
+
     /// Until when a `processing` claim is its holder's alone.
     pub fn lease_end(&self) -> UnixMillis {
         self.lease_until.unwrap_or_else(|| {
