@@ -49,9 +49,9 @@ impl<'a> BlobUrl<'a> {
             return Some(Self { account, path });
         }
         let mut labels = host.split('.');
-        let account = labels.next().filter(|_| {
-            labels.any(|label| matches!(label, "blob" | "dfs"))
-        });
+        let account = labels
+            .next()
+            .filter(|_| labels.any(|label| matches!(label, "blob" | "dfs")));
         Some(Self { account, path })
     }
 
@@ -59,8 +59,7 @@ impl<'a> BlobUrl<'a> {
     fn decoded(&self) -> Option<(String, String)> {
         let path = String::from_utf8(percent_decode(self.path)).ok()?;
         let (container, name) = path.split_once('/')?;
-        (!container.is_empty() && !name.is_empty())
-            .then(|| (container.to_owned(), name.to_owned()))
+        (!container.is_empty() && !name.is_empty()).then(|| (container.to_owned(), name.to_owned()))
     }
 
     fn says(&self, container: &str, name: &str) -> bool {
@@ -183,7 +182,11 @@ mod tests {
             ("/a//b/", "c//a//b/"),
             ("東", "c/%E6%9D%B1"),
         ] {
-            assert_eq!(told(subject, path), Ok((subject.to_owned(), true)), "{path}");
+            assert_eq!(
+                told(subject, path),
+                Ok((subject.to_owned(), true)),
+                "{path}"
+            );
         }
     }
 
@@ -229,7 +232,13 @@ mod tests {
         ] {
             let error = of_event(subject, None, "data.url", false).unwrap_err();
             assert!(
-                matches!(error, ReadError::NotABlob { field: "subject", .. }),
+                matches!(
+                    error,
+                    ReadError::NotABlob {
+                        field: "subject",
+                        ..
+                    }
+                ),
                 "{subject}"
             );
         }
@@ -242,7 +251,10 @@ mod tests {
             ("https://acct.blob.core.windows.net/c/k", Some("acct")),
             ("https://acct.dfs.core.windows.net/c/k", Some("acct")),
             ("https://acct.z01.blob.storage.azure.net/c/k", Some("acct")),
-            ("http://127.0.0.1:10000/devstoreaccount1/c/k", Some("devstoreaccount1")),
+            (
+                "http://127.0.0.1:10000/devstoreaccount1/c/k",
+                Some("devstoreaccount1"),
+            ),
             ("http://[::1]:10000/dev/c/k", Some("dev")),
             ("http://azurite:10000/dev/c/k", Some("dev")),
             ("https://maps.example.org/c/k", None),
@@ -269,7 +281,12 @@ mod tests {
         .unwrap();
         assert_eq!(blob.container, "c");
         assert_eq!(blob.key.exact(), Some("a%20?b+c"));
-        for uri in ["", "https://h.blob.x/c", "https://h.blob.x/c/", "https://h.blob.x/c/%FF"] {
+        for uri in [
+            "",
+            "https://h.blob.x/c",
+            "https://h.blob.x/c/",
+            "https://h.blob.x/c/%FF",
+        ] {
             assert!(of_uri(uri, "Metadata.Uri").is_err(), "{uri}");
         }
     }

@@ -269,7 +269,13 @@ impl Reader<'_> {
         }
     }
 
-    fn list(&mut self, list: &List<Box<Record<'_>>>, field: &'static str, text: &str, place: &Place) {
+    fn list(
+        &mut self,
+        list: &List<Box<Record<'_>>>,
+        field: &'static str,
+        text: &str,
+        place: &Place,
+    ) {
         let error = match list {
             List::Elements(elements) if elements.is_empty() => ReadError::EmptyBatch { field },
             List::Elements(elements) => {

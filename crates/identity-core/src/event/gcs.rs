@@ -149,9 +149,7 @@ pub(super) fn resource(text: &str, notice: Option<&Notice<'_>>) -> Result<Readin
     let resource: Resource<'_> = json::object(text, "the resource")?;
     let details = notice.map(Notice::details).unwrap_or_default();
     let details = EventDetails {
-        event_time: details
-            .event_time
-            .or_else(|| json::shown(resource.updated)),
+        event_time: details.event_time.or_else(|| json::shown(resource.updated)),
         size: json::integer(resource.size),
         ..details
     };
@@ -216,9 +214,7 @@ fn generation(raw: Raw<'_>) -> Result<Option<u64>, ReadError> {
     const FIELD: &str = "generation";
     let Some(raw) = raw else { return Ok(None) };
     match json::kind(raw.get()) {
-        json::STRING => {
-            whole_number(&json::string(raw.get()).unwrap_or_default(), FIELD).map(Some)
-        }
+        json::STRING => whole_number(&json::string(raw.get()).unwrap_or_default(), FIELD).map(Some),
         json::NUMBER => whole_number(raw.get(), FIELD).map(Some),
         got => Err(ReadError::WrongType {
             field: FIELD,
@@ -253,5 +249,6 @@ fn may_be_encoded(name: &str) -> bool {
     let escape = |window: &[u8]| {
         window[0] == b'%' && window[1].is_ascii_hexdigit() && window[2].is_ascii_hexdigit()
     };
-    name.bytes().any(|byte| !(b' '..=b'~').contains(&byte)) || name.as_bytes().windows(3).any(escape)
+    name.bytes().any(|byte| !(b' '..=b'~').contains(&byte))
+        || name.as_bytes().windows(3).any(escape)
 }

@@ -91,7 +91,10 @@ pub(super) fn check_major(
 
 /// The text of a JSON string; `None` for half of a surrogate pair.
 pub(super) fn string(json: &str) -> Option<String> {
-    match json.strip_prefix('"').and_then(|text| text.strip_suffix('"')) {
+    match json
+        .strip_prefix('"')
+        .and_then(|text| text.strip_suffix('"'))
+    {
         // The quotes are all that JSON adds to it.
         Some(text) if !text.contains('\\') => Some(text.to_owned()),
         _ => serde_json::from_str(json).ok(),

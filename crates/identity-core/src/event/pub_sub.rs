@@ -67,7 +67,11 @@ impl Reader<'_> {
             Json::Absent => None,
             attributes => notice(attributes.object("message.attributes")?)?,
         };
-        let data = match message.data.get("message.data")?.filter(|data| !data.is_empty()) {
+        let data = match message
+            .data
+            .get("message.data")?
+            .filter(|data| !data.is_empty())
+        {
             Some(data) => Some(decode_base64(data, "message.data")?),
             None => None,
         };
@@ -96,7 +100,9 @@ fn notice<'t>(attributes: &'t Attributes<'_>) -> Result<Option<Notice<'t>>, Read
             event_time: attributes.event_time.optional("").unwrap_or_default(),
             bucket: attributes.bucket.optional("attributes.bucketId")?,
             object: attributes.object.optional("attributes.objectId")?,
-            generation: attributes.generation.optional("attributes.objectGeneration")?,
+            generation: attributes
+                .generation
+                .optional("attributes.objectGeneration")?,
         })),
         _ => Ok(None),
     }

@@ -115,6 +115,7 @@ impl Job for ScriptedJob {
 #[derive(Debug, Clone)]
 pub(super) enum Objects {
     Hold(&'static str),
+    Generation(&'static str),
     Nothing,
     Unavailable,
 }
@@ -131,6 +132,11 @@ impl ObjectStore for Mutex<Objects> {
                     size: 1,
                 }))
             }
+            Objects::Generation(generation) => Ok(Some(Head {
+                token: VersionToken::new(TokenKind::Generation, *generation).unwrap(),
+                etag: None,
+                size: 1,
+            })),
             Objects::Nothing => Ok(None),
             Objects::Unavailable => Err(ObjectError::Unavailable {
                 address: address.to_string(),
