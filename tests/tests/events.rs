@@ -6,10 +6,11 @@
     reason = "helpers of tests fail as tests do"
 )]
 
-use std::{fs, path::PathBuf};
+use std::{error::Error as _, fs, path::PathBuf, sync::OnceLock};
 
 use identity_core::event::{
-    Delivery, Ignored, Item, Reading, StorageEvent, http_file::OwnedDelivery, read,
+    Delivery, Ignored, Item, ReadContext, Reading, Reply, StorageEvent, http_file::OwnedDelivery,
+    read, read_in,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -69,6 +70,41 @@ fn ignored(items: &[Item]) -> Vec<Ignored> {
         .collect()
 }
 
+/// The reasons why items are no jobs, in their order.
+fn skipped(items: &[Item]) -> Vec<&'static str> {
+    items
+        .iter()
+        .filter_map(|item| match &item.reading {
+            Reading::Ignored(reason) => Some(reason.as_str()),
+            Reading::Reply(_) => Some(Ignored::Handshake.as_str()),
+            _ => None,
+        })
+        .collect()
+}
+
+/// A reply in the words of the index.
+fn response(reply: &Reply) -> Value {
+    let mut row = json!({"status": reply.status});
+    for (name, value) in &reply.headers {
+        row["headers"][name] = json!(value);
+    }
+    if let Some(body) = &reply.body {
+        row["body"] = serde_json::from_str(body).unwrap();
+    }
+    row
+}
+
+/// The items of a file. One kind of message names no account, so one is assumed.
+fn items_of(name: &str) -> Vec<Item> {
+    let context = ReadContext {
+        azure_account: Some("acct"),
+    };
+    read_in(
+        &OwnedDelivery::from_file(file(name)).as_delivery(),
+        &context,
+    )
+}
+
 fn assert_all_read(name: &str, items: &[Item]) {
     for item in items {
         assert!(
@@ -86,16 +122,30 @@ fn every_file_reads_as_the_index_says() {
         let name = row["file"].as_str().unwrap();
         let delivery = OwnedDelivery::from_file(file(name));
         assert_eq!(delivery.method.is_some(), row["kind"] == "http", "{name}");
-        let items = read(&delivery.as_delivery());
-        assert_all_read(name, &items);
+        let items = items_of(name);
         let read: Vec<Value> = events(&items).into_iter().map(described).collect();
         assert_eq!(json!(read), row["expect"], "{name}");
+        let unconfirmed = events(&items).iter().any(|event| event.unconfirmed);
+        assert_eq!(row.get("unconfirmed").is_some(), unconfirmed, "{name}");
         if let Some(reason) = row.get("skip") {
-            let reasons: Vec<_> = ignored(&items)
-                .iter()
-                .map(|reason| reason.as_str())
-                .collect();
-            assert_eq!(json!(reasons), json!([reason]), "{name}");
+            assert_eq!(json!(skipped(&items)), json!([reason]), "{name}");
+        }
+        let told = items.iter().find_map(|item| match &item.reading {
+            Reading::Reply(reply) => Some(response(reply)),
+            _ => None,
+        });
+        assert_eq!(told.as_ref(), row.get("response"), "{name}");
+        match row.get("unreadable") {
+            None => assert_all_read(name, &items),
+            Some(expected) => match &items[..] {
+                [
+                    Item {
+                        reading: Reading::Unreadable(unreadable),
+                        ..
+                    },
+                ] => assert_eq!(&json!(unreadable.error.to_string()), expected, "{name}"),
+                _ => panic!("{name}: {items:?}"),
+            },
         }
     }
 }
@@ -174,43 +224,192 @@ fn captures_name_the_objects_that_were_written() {
     assert_eq!(keys("captures/s3_eventbridge_sqs.json", 1, 5), written[..5]);
 }
 
+/// The requests of a capture, as they came.
+fn requests(name: &str) -> Vec<OwnedDelivery> {
+    let recorded: Vec<Value> = serde_json::from_slice(&file(name)).unwrap();
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    recorded
+        .iter()
+        .map(|request| OwnedDelivery {
+            method: Some("POST".to_owned()),
+            path: Some(text(&request["path"])),
+            headers: request["headers"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|header| (text(&header[0]), text(&header[1])))
+                .collect(),
+            body: text(&request["body"]).into_bytes(),
+        })
+        .collect()
+}
+
+#[test]
+fn captured_pushes_name_the_objects_that_were_written() {
+    let mut keys = Vec::new();
+    let mut no_jobs = Vec::new();
+    for request in requests("captures/gcs_pubsub_push_all.json") {
+        let items = read(&request.as_delivery());
+        assert_eq!(items.len(), 1);
+        assert_all_read("gcs_pubsub_push_all.json", &items);
+        no_jobs.extend(skipped(&items));
+        for event in events(&items) {
+            let token = event.token.as_ref().unwrap();
+            assert_eq!(token.kind().as_str(), "generation");
+            assert!(!event.unconfirmed);
+            keys.push(event.address.key.exact().unwrap().to_owned());
+        }
+    }
+    let written = [
+        "plain.txt",
+        "dir/with space.txt",
+        "lit%2Fpct.txt",
+        "a+b.txt",
+        "uni/źdźbło-日本-😀.txt",
+        "dbl//slash.txt",
+        "/lead.txt",
+        "trail/",
+        "q?x=1&y=2#h.txt",
+        "\"quote'.txt",
+        "new\nline.txt",
+        "meta.txt",
+        "plain.txt",
+        "empty.bin",
+    ];
+    assert_eq!(keys, written);
+    assert_eq!(no_jobs, ["removed"]);
+}
+
+#[test]
+fn a_captured_message_with_and_without_its_wrapper_is_one_object_version() {
+    let wrapped = items_of("captures/gcs_pubsub_push_body_first.json");
+    let data = items_of("captures/gcs_pubsub_push_data_decoded_first.json");
+    let (wrapped, data) = (events(&wrapped)[0], events(&data)[0]);
+    assert_eq!(wrapped.object_version(), data.object_version());
+    assert_eq!(
+        [wrapped.unconfirmed, data.unconfirmed],
+        [false, true],
+        "the data alone does not say what happened"
+    );
+}
+
+#[test]
+fn a_message_that_is_no_event_is_told_at_every_delivery() {
+    for request in requests("captures/pubsub_push_redelivery.json") {
+        let items = read(&request.as_delivery());
+        match &items[0].reading {
+            Reading::Unreadable(unreadable) => {
+                assert_eq!(unreadable.bytes, b"retry-me");
+                assert!(unreadable.error.source().is_some());
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
 #[test]
 fn one_write_is_one_object_version_in_every_file_that_tells_of_it() {
     let told = |name: &str| {
-        let bytes = file(name);
-        let items = read(&Delivery::from_body(&bytes));
-        let events = events(&items);
-        assert_eq!(events.len(), 1, "{name}");
-        let object = events[0].object_version().unwrap();
+        let items = items_of(name);
+        let object = events(&items)[0].object_version().unwrap();
         (
-            object.address.key.exact().unwrap().to_owned(),
+            object.address.provider,
+            object.address.account,
             object.address.container,
+            object.address.key.exact().unwrap().to_owned(),
             object.token,
         )
     };
-    let direct = told("s3_direct_put.json");
-    for name in [
-        "s3_direct_put_v26.json",
-        "s3_direct_quoted_etag.json",
-        "s3_direct_multipart_etag.json",
-        "sqs_s3.json",
-        "sqs_sns_s3.json",
-        "sqs_sns_raw_s3.json",
-        "eventbridge_object_created.json",
-        "sqs_eventbridge.json",
+    for one_write in [
+        &[
+            "s3_direct_put.json",
+            "s3_direct_put_v26.json",
+            "s3_direct_quoted_etag.json",
+            "s3_direct_multipart_etag.json",
+            "sqs_s3.json",
+            "sqs_sns_s3.json",
+            "sqs_sns_raw_s3.json",
+            "eventbridge_object_created.json",
+            "sqs_eventbridge.json",
+        ][..],
+        &[
+            "pubsub_push_wrapped.json",
+            "pubsub_push_wrapped_dlq_ordering.json",
+            "pubsub_push_wrapped_payload_none.json",
+            "pubsub_push_wrapped_overwrite.json",
+            "pubsub_push_unwrapped_nometadata.http.json",
+            "eventarc_binary_finalized.http.json",
+            "eventarc_structured_finalized.json",
+        ],
+        &[
+            "eventgrid_blobcreated.http.json",
+            "eventgrid_blobcreated_raw_url.json",
+            "eventgrid_blobcreated_quoted_etag.json",
+            "eventgrid_batch.json",
+            "eventgrid_deadletter_record.json",
+            "cloudevents_blobcreated.http.json",
+            "cloudevents_batch.json",
+            "storage_queue_plain.json",
+            "storage_queue_base64.json",
+            "storage_queue_cloudevents.json",
+            "func_eventgrid_trigger_object.http.json",
+            "func_eventgrid_trigger_string.http.json",
+            "func_queue_trigger_single_encoded.http.json",
+            "func_http_forwarded.http.json",
+            "func_http_not_forwarded.http.json",
+            "func_blob_trigger_legacy_metadata.http.json",
+            "webjobs_blobtrigger_queue_message.json",
+        ],
     ] {
-        assert_eq!(told(name), direct, "{name}");
+        for name in one_write {
+            assert_eq!(told(name), told(one_write[0]), "{name}");
+        }
+    }
+}
+
+/// Everything there is to damage: the files of the index, and the captures.
+fn all_files() -> &'static [Vec<u8>] {
+    static FILES: OnceLock<Vec<Vec<u8>>> = OnceLock::new();
+    FILES.get_or_init(|| {
+        let captures = fs::read_dir(folder().join("captures")).unwrap();
+        let names = captures.map(|entry| entry.unwrap().path());
+        let listed = index()
+            .into_iter()
+            .map(|row| folder().join(row["file"].as_str().unwrap()));
+        names
+            .chain(listed)
+            .map(|path| fs::read(path).unwrap())
+            .collect()
+    })
+}
+
+/// What every reading holds: nothing is lost, and what is kept of it is bounded by what arrived.
+fn assert_bounded(delivery: &Delivery<'_>, items: &[Item]) {
+    assert!(!items.is_empty());
+    let arrived = delivery.body.len();
+    // An item needs at least the two braces of an empty object, and base64 only shrinks what it holds.
+    assert!(items.len() <= arrived / 2 + 1, "{} items", items.len());
+    for item in items {
+        if let Reading::Unreadable(unreadable) = &item.reading {
+            let headers: usize = delivery
+                .headers
+                .iter()
+                .map(|(name, value)| name.len() + value.len())
+                .sum();
+            // Quoting a body doubles it at most six times, in `\u0000`.
+            assert!(unreadable.bytes.len() <= 6 * (arrived + headers) + 200);
+        }
     }
 }
 
 proptest! {
+    // `PROPTEST_CASES` sets how many, for a long run.
     #[test]
     fn a_damaged_file_still_gives_an_item(
         which in any::<prop::sample::Index>(),
         damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0..3_u8), 1..6),
     ) {
-        let rows = index();
-        let mut bytes = file(which.get(&rows)["file"].as_str().unwrap());
+        let mut bytes = which.get(all_files()).clone();
         for (at, byte, kind) in damage {
             if bytes.is_empty() {
                 break;
@@ -222,9 +421,26 @@ proptest! {
                 _ => { bytes.remove(at); }
             }
         }
-        prop_assert!(!read(&Delivery::from_body(&bytes)).is_empty());
+        let payload = Delivery::from_body(&bytes);
+        assert_bounded(&payload, &read(&payload));
         let delivery = OwnedDelivery::from_file(bytes);
-        prop_assert!(!read(&delivery.as_delivery()).is_empty());
+        assert_bounded(&delivery.as_delivery(), &read(&delivery.as_delivery()));
+    }
+
+    #[test]
+    fn pieces_of_files_put_together_still_give_an_item(
+        pieces in prop::collection::vec(
+            (any::<prop::sample::Index>(), any::<prop::sample::Index>(), any::<prop::sample::Index>()), 1..5,
+        ),
+    ) {
+        let mut bytes = Vec::new();
+        for (which, from, to) in pieces {
+            let file = which.get(all_files());
+            let (from, to) = (from.index(file.len()), to.index(file.len()));
+            bytes.extend_from_slice(&file[from.min(to)..from.max(to)]);
+        }
+        let payload = Delivery::from_body(&bytes);
+        assert_bounded(&payload, &read(&payload));
     }
 
     #[test]
@@ -232,8 +448,7 @@ proptest! {
         which in any::<prop::sample::Index>(),
         at in any::<prop::sample::Index>(),
     ) {
-        let rows = index();
-        let bytes = file(which.get(&rows)["file"].as_str().unwrap());
+        let bytes = which.get(all_files());
         let cut = &bytes[..at.index(bytes.len())];
         let items = read(&Delivery::from_body(cut));
         prop_assert!(!items.is_empty());

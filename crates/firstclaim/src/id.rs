@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use identity_core::{
-    event::{Item, Reading, StorageEvent},
+    event::{Ignored, Item, Reading, StorageEvent},
     identity::{Contract, Deriver, JobId, ObjectVersion, Refusal, VersionToken},
     text::error_chain,
 };
@@ -108,6 +108,12 @@ fn line(item: &Item, deriver: &Deriver) -> (Line, Option<String>) {
         Reading::Ignored(reason) => (
             Line::Ignored {
                 ignored: reason.as_str(),
+            },
+            None,
+        ),
+        Reading::Reply(_) => (
+            Line::Ignored {
+                ignored: Ignored::Handshake.as_str(),
             },
             None,
         ),

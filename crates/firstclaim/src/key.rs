@@ -115,7 +115,11 @@ fn print(path: &str, keyed: &Keyed, json: bool) -> Result<(), Failure> {
         ));
     }
     if !json {
-        output::line(&format!("{}  {path}", keyed.key));
+        output::line(&format!(
+            "{}  {}",
+            keyed.key,
+            output::printable(path, usize::MAX)
+        ))?;
         return Ok(());
     }
     let line = Line {
@@ -126,7 +130,7 @@ fn print(path: &str, keyed: &Keyed, json: bool) -> Result<(), Failure> {
     };
     let text = serde_json::to_string(&line)
         .map_err(|error| Failure::failed("a line cannot be written as JSON").because(error))?;
-    output::line(&text);
+    output::line(&text)?;
     Ok(())
 }
 

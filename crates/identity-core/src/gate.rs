@@ -32,7 +32,7 @@ use crate::{
         ClaimError, ClaimKey, Claimed, Claims, Lease, Likeness, Reason, Record, RecordedObject,
         RecordedPipeline, Status, StoreError,
     },
-    event::{Item, Reading, StorageEvent, Unreadable},
+    event::{Ignored, Item, Reading, StorageEvent, Unreadable},
     host::Clock,
     identity::{Contract, ObjectAddress, ObjectVersion, VersionToken},
     job::{Job, JobContext, JobError, Output},
@@ -154,6 +154,8 @@ impl Gate {
         let event = match &item.reading {
             Reading::Event(event) => event,
             Reading::Ignored(kind) => return ignored(None, NoJob::Kind(*kind)),
+            // Whoever received it gives the answer; there is no job in it.
+            Reading::Reply(_) => return ignored(None, NoJob::Kind(Ignored::Handshake)),
             Reading::Unreadable(unreadable) => return self.unreadable(unreadable).await,
         };
         if !self.inner.parts.allow.allows(&event.address) {
@@ -187,10 +189,15 @@ impl Gate {
             });
         }
         let token = match event.token_for(self.contract().scheme()) {
-            Ok(Some(token)) => token,
-            Ok(None) => match self.head(&event.address).await {
-                Ok(Some(token)) => token,
-                Ok(None) => return ignored(Some(&event.address), NoJob::Gone),
+            Ok(Some(token)) if !event.unconfirmed => token,
+            Ok(told) => match self.head(&event.address).await {
+                Ok(Some(now)) if told.is_none_or(|told| told == now) => now,
+                // What the event was about is gone: a removal, or a write that was overwritten by one with an event
+                // of its own.
+                Ok(_) if event.unconfirmed => {
+                    return ignored(Some(&event.address), NoJob::Kind(Ignored::Removed));
+                }
+                Ok(_) => return ignored(Some(&event.address), NoJob::Gone),
                 Err(error) => return unavailable(&event.address, &error),
             },
             Err(refusal) => {

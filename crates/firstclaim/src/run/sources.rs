@@ -145,6 +145,8 @@ fn written(address: ObjectAddress) -> Item {
         token: None,
         etag: None,
         details: EventDetails::default(),
+        unconfirmed: false,
+        refused_by_reference: None,
     };
     Item {
         origin: Origin::default().into(),

@@ -6,10 +6,13 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Delivery, Ignored, Item, MAX_DEPTH, MAX_ITEMS, Origin, ReadError, Reading, Unreadable,
+    Delivery, Ignored, Item, MAX_DEPTH, MAX_ITEMS, Origin, ReadContext, ReadError, Reading,
+    Unreadable, azure,
     error::excerpt,
+    gcs::{self, Notice},
+    handshake,
     json::{self, Json, List, Raw, Text},
-    s3,
+    pub_sub, s3,
 };
 
 /// An object that stands alone: the fields that tell its kind, and those that its kind needs. What is large and not in
@@ -18,9 +21,9 @@ use super::{
 #[serde(default)]
 pub(super) struct Envelope<'a> {
     #[serde(borrow, rename = "Records")]
-    records: List<Record<'a>>,
+    records: List<Box<Record<'a>>>,
     #[serde(borrow, rename = "Messages")]
-    messages: List<Record<'a>>,
+    messages: List<Box<Record<'a>>>,
 
     #[serde(borrow, rename = "Type")]
     sns_type: Text<'a>,
@@ -39,13 +42,20 @@ pub(super) struct Envelope<'a> {
     pub(super) detail: Json<Box<s3::Detail<'a>>>,
 }
 
-/// An element of a list, likewise.
+/// An element of a list, likewise: all that tells its kind, and S3's record itself. What another kind needs is parsed
+/// from its text, once it is known to be of that kind.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 pub(super) struct Record<'a> {
     #[serde(borrow, rename = "messageId", alias = "MessageId")]
     message_id: Raw<'a>,
-    #[serde(borrow, rename = "receiptHandle", alias = "ReceiptHandle")]
+    #[serde(
+        borrow,
+        rename = "receiptHandle",
+        alias = "ReceiptHandle",
+        alias = "PopReceipt",
+        alias = "popReceipt"
+    )]
     receipt_handle: Raw<'a>,
     #[serde(borrow, alias = "Body")]
     body: Text<'a>,
@@ -68,15 +78,36 @@ pub(super) struct Record<'a> {
     pub(super) response_elements: Raw<'a>,
     #[serde(borrow)]
     pub(super) s3: Json<Box<s3::Entity<'a>>>,
+
+    #[serde(borrow, rename = "MessageText", alias = "messageText")]
+    message_text: Raw<'a>,
+    #[serde(borrow)]
+    message: Raw<'a>,
+    #[serde(borrow, rename = "Metadata")]
+    metadata: Raw<'a>,
+    #[serde(borrow)]
+    specversion: Raw<'a>,
+    #[serde(borrow, rename = "eventType")]
+    event_type: Raw<'a>,
+    #[serde(borrow, rename = "BlobName")]
+    blob_name: Raw<'a>,
+    #[serde(borrow)]
+    kind: Raw<'a>,
 }
 
-/// What answers an SQS message.
+/// What answers a message in a queue.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Handles<'a> {
     #[serde(borrow, rename = "messageId", alias = "MessageId")]
     message_id: Raw<'a>,
-    #[serde(borrow, rename = "receiptHandle", alias = "ReceiptHandle")]
+    #[serde(
+        borrow,
+        rename = "receiptHandle",
+        alias = "ReceiptHandle",
+        alias = "PopReceipt",
+        alias = "popReceipt"
+    )]
     receipt_handle: Raw<'a>,
     #[serde(borrow, alias = "Attributes")]
     attributes: Raw<'a>,
@@ -108,21 +139,18 @@ struct Sns<'a> {
     message: Text<'a>,
 }
 
-pub(super) fn read(delivery: &Delivery<'_>) -> Vec<Item> {
-    let mut reader = Reader { items: Vec::new() };
-    match std::str::from_utf8(delivery.body) {
-        Ok(text) => reader.text(text, &Place::default()),
-        Err(source) => {
-            let error = ReadError::NotUtf8 { source };
-            reader.unreadable(error, delivery.body, &Place::default());
-        }
-    }
+pub(super) fn read(delivery: &Delivery<'_>, context: &ReadContext<'_>) -> Vec<Item> {
+    let mut reader = Reader {
+        items: Vec::new(),
+        azure_account: context.azure_account,
+    };
+    reader.delivery(delivery, &Place::default());
     reader.items
 }
 
 /// Where the reader is.
 #[derive(Default)]
-struct Place {
+pub(super) struct Place {
     /// The element of the outermost list that is being read, once one has been entered.
     origin: Option<Arc<Origin>>,
     /// How many texts lie around this one.
@@ -131,7 +159,7 @@ struct Place {
 
 impl Place {
     /// In the text that a message of this place carries.
-    fn inside(&self) -> Self {
+    pub(super) fn inside(&self) -> Self {
         Self {
             origin: self.origin.clone(),
             depth: self.depth + 1,
@@ -139,19 +167,21 @@ impl Place {
     }
 }
 
-struct Reader {
+pub(super) struct Reader<'c> {
     items: Vec<Item>,
+    /// The storage account of blobs whose event names none.
+    pub(super) azure_account: Option<&'c str>,
 }
 
-impl Reader {
-    fn push(&mut self, reading: Reading, place: &Place) {
+impl Reader<'_> {
+    pub(super) fn push(&mut self, reading: Reading, place: &Place) {
         self.items.push(Item {
             origin: place.origin.clone().unwrap_or_default(),
             reading,
         });
     }
 
-    fn unreadable(&mut self, error: ReadError, bytes: impl AsRef<[u8]>, place: &Place) {
+    pub(super) fn unreadable(&mut self, error: ReadError, bytes: impl AsRef<[u8]>, place: &Place) {
         let bytes = bytes.as_ref().to_vec();
         self.push(Reading::Unreadable(Unreadable { error, bytes }), place);
     }
@@ -168,8 +198,34 @@ impl Reader {
         }
     }
 
+    /// A request, or a payload that came without one.
+    pub(super) fn delivery(&mut self, delivery: &Delivery<'_>, place: &Place) {
+        if let Some(reply) = handshake::permission(delivery) {
+            return match reply {
+                Ok(reply) => self.push(Reading::Reply(reply), place),
+                Err(error) => self.unreadable(error, delivery.body, place),
+            };
+        }
+        let text = match pub_sub::utf8(delivery.body) {
+            Ok(text) => text,
+            Err(error) => return self.unreadable(error, delivery.body, place),
+        };
+        let Some(notice) = Notice::of_headers(delivery) else {
+            return self.text(text, place);
+        };
+        let reading = if text.trim_ascii().is_empty() {
+            notice.without_body()
+        } else {
+            gcs::resource(text, Some(&notice))
+        };
+        match reading {
+            Ok(reading) => self.push(reading, place),
+            Err(error) => self.unreadable(error, notice.as_request(text), place),
+        }
+    }
+
     /// A whole JSON text: the payload, or what a message carries.
-    fn text(&mut self, text: &str, place: &Place) {
+    pub(super) fn text(&mut self, text: &str, place: &Place) {
         if place.depth > MAX_DEPTH {
             let limit = MAX_DEPTH;
             return self.unreadable(ReadError::TooDeep { limit }, text, place);
@@ -213,7 +269,13 @@ impl Reader {
         }
     }
 
-    fn list(&mut self, list: &List<Record<'_>>, field: &'static str, text: &str, place: &Place) {
+    fn list(
+        &mut self,
+        list: &List<Box<Record<'_>>>,
+        field: &'static str,
+        text: &str,
+        place: &Place,
+    ) {
         let error = match list {
             List::Elements(elements) if elements.is_empty() => ReadError::EmptyBatch { field },
             List::Elements(elements) => {
@@ -234,7 +296,7 @@ impl Reader {
         self.unreadable(error, text, place);
     }
 
-    fn elements(&mut self, elements: &[Json<Record<'_>>], text: &str, place: &Place) {
+    fn elements(&mut self, elements: &[Json<Box<Record<'_>>>], text: &str, place: &Place) {
         // The text of a single element is wanted only when it cannot be read, so it is looked up only then.
         let texts = LazyCell::new(|| element_texts(text).unwrap_or_default());
         for (index, element) in elements.iter().enumerate() {
@@ -268,7 +330,7 @@ impl Reader {
 
     fn element<'t>(
         &mut self,
-        element: &Json<Record<'_>>,
+        element: &Json<Box<Record<'_>>>,
         index: usize,
         text: &dyn Fn() -> &'t str,
         place: &Place,
@@ -288,7 +350,9 @@ impl Reader {
         place: &Place,
     ) {
         let place = &place_of(&record.handles(), index, place);
-        if record.message_id.is_some() || record.body.is_present() {
+        if record.message_text.is_some() {
+            self.queue_message(text(), place);
+        } else if record.message_id.is_some() || record.body.is_present() {
             self.carried("body", &record.body, text, place);
         } else if record.sns.is_present() {
             match record.sns.object("Sns") {
@@ -300,7 +364,28 @@ impl Reader {
         } else if record.s3.is_present() || record.event_name.is_present() {
             self.push_result(s3::record(record), text, place);
         } else {
-            self.unknown(text(), place);
+            self.of_another_cloud(record, text(), place);
+        }
+    }
+
+    /// What is not Amazon's; `text` is all of it.
+    fn of_another_cloud(&mut self, record: &Record<'_>, text: &str, place: &Place) {
+        if record.message.is_some() {
+            self.pub_sub(text, place);
+        } else if record.metadata.is_some() {
+            self.invocation(text, place);
+        } else if record.specversion.is_some() {
+            self.cloud_event(text, place);
+        } else if record.event_type.is_some() {
+            let event = azure::grid_event(text, self.azure_account);
+            self.push_result(event, &|| text, place);
+        } else if record.blob_name.is_some() {
+            let event = azure::blob_trigger_message(text, self.azure_account);
+            self.push_result(event, &|| text, place);
+        } else if json::shown(record.kind).as_deref() == Some(gcs::RESOURCE_KIND) {
+            self.push_result(gcs::resource(text, None), &|| text, place);
+        } else {
+            self.unknown(text, place);
         }
     }
 
@@ -365,7 +450,7 @@ fn is_test_event(record: &Record<'_>) -> bool {
     matches!(&record.event, Text::String(event) if event == "s3:TestEvent")
 }
 
-const fn too_many(field: &'static str, got: usize) -> ReadError {
+pub(super) const fn too_many(field: &'static str, got: usize) -> ReadError {
     ReadError::TooManyItems {
         field,
         got,

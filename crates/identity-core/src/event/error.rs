@@ -103,6 +103,49 @@ pub enum ReadError {
         /// The name, shortened.
         got: String,
     },
+    /// Text that should be base64 and is not.
+    #[error("{field} is not base64")]
+    NotBase64 {
+        /// Its path.
+        field: &'static str,
+        /// What and where.
+        #[source]
+        source: base64::DecodeError,
+    },
+    /// A number that has to be whole, and is not, or does not fit in 64 bits.
+    #[error("{field} is {got:?}, expected a whole number")]
+    NotAWholeNumber {
+        /// Its path.
+        field: &'static str,
+        /// What it is, shortened.
+        got: String,
+    },
+    /// A path or URL that names no blob.
+    #[error("{field} is {got:?}, which names no blob")]
+    NotABlob {
+        /// Its path.
+        field: &'static str,
+        /// The text, shortened.
+        got: String,
+    },
+    /// A name in which characters were replaced on its way, and nothing tells which.
+    #[error("{field} is {got:?}: characters of the name were lost, and the URL does not tell them")]
+    LostCharacters {
+        /// Its path.
+        field: &'static str,
+        /// The text, shortened.
+        got: String,
+    },
+    /// A header that cannot be used: its encoding is nowhere documented, or it is no header of its kind.
+    #[error("the header {name} is {got:?}, expected {expected}")]
+    UnusableHeader {
+        /// Its name.
+        name: &'static str,
+        /// Its value, shortened.
+        got: String,
+        /// What it should be.
+        expected: &'static str,
+    },
     /// An EventBridge event of another service.
     #[error("source is {got:?}, expected \"aws.s3\"")]
     UnknownSource {

@@ -57,9 +57,29 @@ struct Request<'a> {
     #[serde(default)]
     path: Option<String>,
     #[serde(default)]
-    headers: Option<BTreeMap<String, HeaderValues>>,
+    headers: Option<HeaderFields>,
     #[serde(borrow, default)]
     body: Raw<'a>,
+}
+
+/// Headers as JSON: by name, a value or a list of them.
+#[derive(Deserialize, Default)]
+pub(super) struct HeaderFields(BTreeMap<String, HeaderValues>);
+
+impl HeaderFields {
+    /// A pair for each value.
+    pub(super) fn into_pairs(self) -> Vec<(String, String)> {
+        let mut headers = Vec::new();
+        for (name, values) in self.0 {
+            match values {
+                HeaderValues::One(value) => headers.push((name, value)),
+                HeaderValues::Many(values) => {
+                    headers.extend(values.into_iter().map(|value| (name.clone(), value)));
+                }
+            }
+        }
+        headers
+    }
 }
 
 #[derive(Deserialize)]
@@ -76,15 +96,6 @@ fn request(bytes: &[u8]) -> Option<OwnedDelivery> {
         return None;
     }
     let request: Request<'_> = serde_json::from_str(text).ok()?;
-    let mut headers = Vec::new();
-    for (name, values) in request.headers.unwrap_or_default() {
-        match values {
-            HeaderValues::One(value) => headers.push((name, value)),
-            HeaderValues::Many(values) => {
-                headers.extend(values.into_iter().map(|value| (name.clone(), value)));
-            }
-        }
-    }
     let body = match request.body {
         None => Vec::new(),
         Some(body) if json::kind(body.get()) == json::STRING => {
@@ -95,7 +106,7 @@ fn request(bytes: &[u8]) -> Option<OwnedDelivery> {
     Some(OwnedDelivery {
         method: Some(request.method),
         path: request.path,
-        headers,
+        headers: request.headers.unwrap_or_default().into_pairs(),
         body,
     })
 }

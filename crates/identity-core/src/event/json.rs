@@ -12,14 +12,14 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
-use super::{MAX_ITEMS, ReadError, error::excerpt};
+use super::{MAX_DEPTH, MAX_ITEMS, ReadError, error::excerpt};
 
 /// A field that nobody depends on: its JSON text; `None` if it is absent or null.
 pub(super) type Raw<'a> = Option<&'a RawValue>;
 
 const NULL: &str = "null";
 const BOOLEAN: &str = "a boolean";
-const NUMBER: &str = "a number";
+pub(super) const NUMBER: &str = "a number";
 pub(super) const STRING: &str = "a string";
 pub(super) const ARRAY: &str = "an array";
 pub(super) const OBJECT: &str = "an object";
@@ -91,7 +91,52 @@ pub(super) fn check_major(
 
 /// The text of a JSON string; `None` for half of a surrogate pair.
 pub(super) fn string(json: &str) -> Option<String> {
-    serde_json::from_str(json).ok()
+    match json
+        .strip_prefix('"')
+        .and_then(|text| text.strip_suffix('"'))
+    {
+        // The quotes are all that JSON adds to it.
+        Some(text) if !text.contains('\\') => Some(text.to_owned()),
+        _ => serde_json::from_str(json).ok(),
+    }
+}
+
+/// The text behind JSON strings in a string, as hosts make them that encode a value more than once.
+pub(super) fn unquoted(text: &str) -> Cow<'_, str> {
+    let mut text = Cow::Borrowed(text);
+    for _ in 0..MAX_DEPTH {
+        if !text.starts_with('"') {
+            break;
+        }
+        match serde_json::from_str(&text) {
+            Ok(inner) => text = Cow::Owned(inner),
+            Err(_) => break,
+        }
+    }
+    text
+}
+
+/// The object that a text holds.
+pub(super) fn object<'a, T: Deserialize<'a>>(
+    text: &'a str,
+    field: &'static str,
+) -> Result<T, ReadError> {
+    match serde_json::from_str(text).map_err(|source| ReadError::NotJson { source })? {
+        Json::Object(object) => Ok(object),
+        Json::Absent => Err(ReadError::MissingField { field }),
+        Json::Other(got) => Err(ReadError::WrongType {
+            field,
+            expected: OBJECT,
+            got,
+        }),
+    }
+}
+
+/// What a field holds, parsed as an object.
+pub(super) fn parsed<'a, T: Deserialize<'a>>(raw: Raw<'a>) -> Result<Json<T>, ReadError> {
+    raw.map_or(Ok(Json::Absent), |raw| {
+        serde_json::from_str(raw.get()).map_err(|source| ReadError::NotJson { source })
+    })
 }
 
 /// A string where one is expected, or the name of what stands there.
@@ -126,6 +171,11 @@ impl<'a> Text<'a> {
                 got,
             }),
         }
+    }
+
+    /// The same, as a plain text.
+    pub(super) fn optional(&self, field: &'static str) -> Result<Option<&str>, ReadError> {
+        Ok(self.get(field)?.map(|text| &**text))
     }
 
     /// The text of a field that must be there and hold something.

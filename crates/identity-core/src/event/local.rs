@@ -58,6 +58,8 @@ pub fn event(
             size,
             ..EventDetails::default()
         },
+        unconfirmed: false,
+        refused_by_reference: None,
     })
 }
 

@@ -1,19 +1,36 @@
 //! What arrived: bytes of any envelope → [`StorageEvent`]s, each bound to the delivery item it came from.
 //!
-//! The reader's way: [`read`] → `envelope` (unwrap down to the innermost envelope) → `s3` (one record or one EventBridge
-//! detail → address, token, details). [`local`] makes the same event of a file on this machine, and [`http_file`]
-//! restores a [`Delivery`] that was written to a file.
+//! The reader's way: [`read`] → `envelope` (unwrap down to the innermost envelope; `pub_sub`, `functions` and
+//! `storage_queue` know the wrappers of their clouds) → `s3`, `gcs` or `azure` (the innermost envelope → address, token,
+//! details). `handshake` answers those who ask before they deliver. [`local`] makes the same event of a file on this
+//! machine, and [`http_file`] restores a [`Delivery`] that was written to a file.
 //!
 //! # Which shape is it
 //!
-//! Fields decide, never the transport, and in this order, at every level anew:
+//! Fields and headers decide, never the transport, and in this order:
 //!
-//! 1. a list, bare or under `Records` or `Messages`: each element on its own;
-//! 2. an SQS message (`body`/`Body`, `messageId`/`MessageId`): its body, as text of its own;
-//! 3. an SNS notification (`Sns`, or `Type` with `TopicArn` or `Message`): its `Message`, as text of its own;
-//! 4. EventBridge (`detail-type`);
-//! 5. the test event that S3 sends on configuration (`Event` is `s3:TestEvent`);
-//! 6. an S3 record (`s3` or `eventName`).
+//! 1. an `OPTIONS` request with `WebHook-Request-Origin`: the handshake of CloudEvents, a [`Reply`];
+//! 2. a request whose headers name a Cloud Storage event, in `ce-type` (Eventarc's binary mode) or in `eventType` (an
+//!    unwrapped push, whose attributes are headers): the body is the object's resource, or empty.
+//!
+//! Then the body, and at every level anew:
+//!
+//! 3. a list, bare or under `Records` or `Messages`: each element on its own;
+//! 4. an SNS notification (`Type` with `TopicArn` or `Message`): its `Message`, as text of its own;
+//! 5. EventBridge (`detail-type`);
+//! 6. a Storage Queue message (`MessageText`): its text, plain or base64, as text of its own;
+//! 7. an SQS message (`body`/`Body`, `messageId`/`MessageId`): its body, as text of its own;
+//! 8. an SNS notification to a function (`Sns`): its `Message`;
+//! 9. the test event that S3 sends on configuration (`Event` is `s3:TestEvent`);
+//! 10. an S3 record (`s3` or `eventName`);
+//! 11. a wrapped Pub/Sub push (`message`): a Cloud Storage notification by its attributes, else its `data`, as text of
+//!     its own;
+//! 12. an invocation of an Azure Functions custom handler (`Metadata`): the blob that `Metadata.Uri` names, else each
+//!     binding in `Data`, as text of its own or as an HTTP request;
+//! 13. CloudEvents (`specversion`): Eventarc's or Event Grid's, by `type`;
+//! 14. Event Grid's own schema (`eventType`), and its handshake, a [`Reply`];
+//! 15. a message of the blob trigger's own queue (`BlobName`);
+//! 16. a Cloud Storage resource without anything around it (`kind` is `storage#object`).
 //!
 //! Anything else is [`Reading::Unreadable`]: no input gives zero items, so "0 jobs, all well" cannot be said of an
 //! event that nobody understood. One unreadable element never takes its batch with it. Texts inside texts are followed
@@ -21,40 +38,77 @@
 //!
 //! # Which source encodes the key
 //!
-//! The *innermost* envelope does, so that one queue may carry both kinds. The key is decoded exactly once.
+//! The *innermost* envelope does, so that one queue may carry all kinds. The key is decoded exactly once.
 //!
 //! | innermost envelope | field | encoding | source |
 //! |---|---|---|---|
 //! | S3 record (direct, in SQS, in SNS) | `s3.object.key` | form: `+` is a space, then `%XX` | Amazon S3 User Guide, "Event message structure" |
 //! | the same from MinIO | `s3.object.key` | form, and `/` is `%2F` | MinIO issues 7665, 15200 |
 //! | EventBridge | `detail.object.key` | none | Amazon S3 User Guide, "EventBridge event message structure" (its samples) |
+//! | Cloud Storage resource | `name` | none | googleapis/google-cloudevents, its examples |
+//! | Cloud Storage attributes, no body | `objectId` | none | Cloud Storage documentation, "Pub/Sub notifications" |
+//! | the same as a header | `objectId` | none is documented: see below | Pub/Sub documentation, "Payload unwrapping" |
+//! | Event Grid | `subject` after `/blobs/` | none, but astral characters may be U+FFFD | Azure-Samples/azure-event-grid-viewer issue 9 |
+//! | Event Grid | `data.url`, a cross-check | none or percent: see below | azure-sdk-for-net issue 23634 (`#` unescaped) |
+//! | Functions blob trigger | `Metadata.Uri` | percent | Azure/azure-functions-host |
+//! | blob trigger's queue | `BlobName` | none | azure-sdk-for-net, `BlobTriggerMessage` |
 //! | a local file | path | none | |
+//!
+//! A name in a *header* is taken only if no encoding could matter: visible ASCII without a `%XX`. Another is unreadable;
+//! notifications with a payload (`JSON_API_V1`) name the object in the body.
+//!
+//! Event Grid's `data.url` must say what `subject` says: its path, or its path decoded once, equals container and name.
+//! If `subject` holds U+FFFD, the decoded path is the name. If the two disagree, the event has no token, so that the
+//! store is asked for the blob that `subject` names (after a rename: the blob that `destinationUrl` names). The host may be
+//! `.blob.`, `.dfs.` or an emulator's; no part of it but the account reaches the identity, and the account is rather taken
+//! from `topic` or `source`. Under `reference` the key is what Python's `urlparse` leaves of the URL; a URL that it refuses
+//! is refused under that scheme alone ([`StorageEvent::refused_by_reference`]).
 //!
 //! # What is strict and what is not
 //!
-//! Strict: what identity needs (bucket, key, version ID, ETag), the event's name, and the major number of the event's
-//! version (Amazon S3 User Guide, "Event message structure": compare the major for equality, the minor for ≥).
+//! Strict: what identity needs (bucket, key, version ID, ETag, generation), the event's name, and the major number of the
+//! event's version (Amazon S3 User Guide, "Event message structure": compare the major for equality, the minor for ≥).
 //! Lenient: all else, whatever its type. A field that is named twice is refused, since two readers could
 //! disagree on which of them counts.
 //!
 //! # Which token
 //!
-//! The version ID, else the ETag, else none (the store must be asked). A version ID that is absent, `null`, `""` or
-//! `"null"` is no version: every write to a bucket with suspended versioning replaces the same `null` version, so
-//! the word does not tell two writes apart.
+//! - S3: the version ID, else the ETag. A version ID that is absent, `null`, `""` or `"null"` is no version: every write
+//!   to a bucket with suspended versioning replaces the same `null` version, so the word does not tell two writes apart.
+//! - Cloud Storage: the generation, a number or a string of digits, never through a float.
+//! - Azure: the ETag. A rename carries none, and the blob trigger's may be an empty object.
+//!
+//! Where there is none, the store must be asked.
+//!
+//! # What is created, and what is not yet
+//!
+//! A Cloud Storage resource without an event type (an unwrapped push without metadata) is the same for a new object, a
+//! removed one and a changed one: it is read as created but [`StorageEvent::unconfirmed`]. At Azure, `PutBlob` of 0 bytes is
+//! [`Ignored::Empty`] and `CreateFile` of 0 bytes or `SftpCreate` is [`Ignored::Incomplete`]: the commit that follows
+//! brings an event of its own. Zero bytes at S3 and Cloud Storage are an object like any other. The renaming of a
+//! directory names no blob, and is ignored.
 
+mod azure;
+mod blob_path;
+mod cloud_events;
 mod envelope;
 mod error;
+mod functions;
+mod gcs;
+mod handshake;
 pub mod http_file;
 mod json;
 pub mod local;
+mod pub_sub;
 mod s3;
+mod storage_queue;
 #[cfg(test)]
 mod tests;
 
 use std::sync::Arc;
 
 pub use error::{ReadError, Unreadable};
+pub use handshake::Reply;
 
 use crate::identity::{ObjectAddress, ObjectVersion, Refusal, Scheme, TokenKind, VersionToken};
 
@@ -68,7 +122,21 @@ pub const MAX_ITEMS: usize = 100_000;
 /// Reads whatever arrived into its events, in their order there; never none.
 #[must_use]
 pub fn read(delivery: &Delivery<'_>) -> Vec<Item> {
-    envelope::read(delivery)
+    read_in(delivery, &ReadContext::default())
+}
+
+/// [`read`], where the envelope leaves to configuration what it does not say.
+#[must_use]
+pub fn read_in(delivery: &Delivery<'_>, context: &ReadContext<'_>) -> Vec<Item> {
+    envelope::read(delivery, context)
+}
+
+/// What is configured, and no envelope says.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ReadContext<'a> {
+    /// The storage account of blobs whose event names none, as a message of the blob trigger's own queue does. Without
+    /// it such an event has no account, and `strict` refuses it.
+    pub azure_account: Option<&'a str>,
 }
 
 /// What a source handed over: an HTTP request, or the payload alone.
@@ -95,6 +163,15 @@ impl<'a> Delivery<'a> {
             body,
         }
     }
+
+    /// The value of the first header of this name, in whatever case.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&'a str> {
+        self.headers
+            .iter()
+            .find(|(other, _)| other.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value.as_str())
+    }
 }
 
 /// One thing that a delivery said, and the delivery item that said it.
@@ -111,10 +188,10 @@ pub struct Item {
 pub struct Origin {
     /// Position in the delivery's outermost list, from 0; 0 where there is none.
     pub index: usize,
-    /// The SQS message's ID, for a batch response. `None` where the source takes one answer for the whole delivery, or
+    /// The ID of the SQS or Storage Queue message, for a batch response. `None` where the source takes one answer for the whole delivery, or
     /// where the ID is missing or empty.
     pub message_id: Option<String>,
-    /// The SQS message's receipt handle, for deleting it or changing its visibility.
+    /// The message's receipt handle (SQS) or pop receipt (Storage Queue), for deleting it or changing its visibility.
     pub receipt_handle: Option<String>,
     /// The message group of a FIFO queue: after a failure the rest of the group must wait.
     pub message_group_id: Option<String>,
@@ -128,6 +205,8 @@ pub enum Reading {
     Event(Box<StorageEvent>),
     /// Understood, and by its kind no job: acknowledged and counted.
     Ignored(Ignored),
+    /// A handshake: the source wants this answer, and nothing else.
+    Reply(Reply),
     /// Not understood, or refused: recorded, then acknowledged.
     Unreadable(Unreadable),
 }
@@ -142,18 +221,35 @@ pub enum Ignored {
     Metadata,
     /// What a source sends to try a new configuration.
     TestEvent,
+    /// A source asked whether it may deliver; see [`Reading::Reply`].
+    Handshake,
+    /// A blob was opened for writing: its content is committed by a later write, which has an event of its own.
+    Empty,
+    /// A file was created and is still being written: its close has an event of its own.
+    Incomplete,
 }
 
 impl Ignored {
-    /// The reason in outputs and counts: `removed`, `metadata`, `test-event`.
+    /// The reason in outputs and counts: `removed`, `metadata`, `test-event`, `handshake`, `empty`, `incomplete`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Removed => "removed",
             Self::Metadata => "metadata",
             Self::TestEvent => "test-event",
+            Self::Handshake => "handshake",
+            Self::Empty => "empty",
+            Self::Incomplete => "incomplete",
         }
     }
+}
+
+/// What an event's name says of the object's bytes.
+enum Change {
+    /// They are new.
+    NewObject,
+    /// They are not.
+    None(Ignored),
 }
 
 /// One write of one object, as an envelope told it.
@@ -168,6 +264,11 @@ pub struct StorageEvent {
     pub etag: Option<String>,
     /// What people want to see. Identity functions never take it.
     pub details: EventDetails,
+    /// Whether the envelope leaves open that the object was removed or only its metadata changed. Before anything is
+    /// claimed the store must be asked for this very version; if it is gone, the event is [`Ignored::Removed`].
+    pub unconfirmed: bool,
+    /// Why `reference` cannot take this event, although it can be read: Python refuses its URL.
+    pub refused_by_reference: Option<Refusal>,
 }
 
 impl StorageEvent {
@@ -184,13 +285,18 @@ impl StorageEvent {
     ///
     /// # Errors
     ///
-    /// The [`Refusal`] of an ETag that identity cannot use, where the scheme needs it.
+    /// The [`Refusal`] of an ETag that identity cannot use, or of a URL that `reference` cannot, where the scheme needs
+    /// them.
     pub fn token_for(&self, scheme: Scheme) -> Result<Option<VersionToken>, Refusal> {
         match scheme {
             Scheme::Ingest => Ok(scheme
                 .token(self.token.as_ref(), self.etag_token()?.as_ref())
                 .cloned()),
-            Scheme::Strict | Scheme::Reference => Ok(self.token.clone()),
+            Scheme::Reference => match &self.refused_by_reference {
+                Some(refusal) => Err(refusal.clone()),
+                None => Ok(self.token.clone()),
+            },
+            Scheme::Strict => Ok(self.token.clone()),
         }
     }
 
@@ -212,13 +318,13 @@ impl StorageEvent {
 /// job ID.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EventDetails {
-    /// The provider's name of the event, e.g. `ObjectCreated:Put`.
+    /// The provider's name of the event, e.g. `ObjectCreated:Put` or `OBJECT_FINALIZE`.
     pub event_name: Option<String>,
     /// When the provider says that it happened, as written there.
     pub event_time: Option<String>,
     /// The provider's request ID.
     pub request_id: Option<String>,
-    /// S3's ordering hint, comparable only within one key.
+    /// S3's or Azure's ordering hint, comparable only within one key.
     pub sequencer: Option<String>,
     /// Size of the object in bytes.
     pub size: Option<u64>,

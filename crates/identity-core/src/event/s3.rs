@@ -7,7 +7,7 @@
 use serde::Deserialize;
 
 use super::{
-    EventDetails, Ignored, ReadError, Reading, StorageEvent,
+    Change, EventDetails, Ignored, ReadError, Reading, StorageEvent,
     envelope::{Envelope, Record},
     error::excerpt,
     json::{self, Json, Raw, Text},
@@ -185,12 +185,12 @@ fn event(
         KeyEncoding::Verbatim => ObjectKey::verbatim(&**key),
     };
 
-    let etag = match object.etag.get(layout.etag)? {
-        None => object.lower_case_etag.get(layout.etag)?,
+    let etag = match object.etag.optional(layout.etag)? {
+        None => object.lower_case_etag.optional(layout.etag)?,
         etag => etag,
     };
-    let etag = etag.map(|etag| &**etag).filter(|etag| !etag.is_empty());
-    let version_id = version_id.get(layout.version_id)?.map(|id| &**id);
+    let etag = etag.filter(|etag| !etag.is_empty());
+    let version_id = version_id.optional(layout.version_id)?;
 
     Ok(Reading::Event(Box::new(StorageEvent {
         address: ObjectAddress {
@@ -206,15 +206,9 @@ fn event(
             size: json::integer(object.size),
             ..details
         },
+        unconfirmed: false,
+        refused_by_reference: None,
     })))
-}
-
-/// What an event's name says of the object's bytes.
-enum Change {
-    /// They are new.
-    NewObject,
-    /// They are not.
-    None(Ignored),
 }
 
 /// By the name of a record, with or without the `s3:` that stands before it in configurations and at some stores;

@@ -2,6 +2,9 @@
 
 mod bad_input;
 mod batches;
+mod event_grid;
+mod functions;
+mod google;
 mod keys_and_tokens;
 mod properties;
 
@@ -91,6 +94,11 @@ fn sns_to_function(message: &Value) -> Value {
     notification([json!({"EventSource": "aws:sns", "EventVersion": "1.0", "Sns": sns(message)})])
 }
 
+fn base64(text: &str) -> String {
+    use base64::{Engine as _, engine::general_purpose::STANDARD};
+    STANDARD.encode(text)
+}
+
 fn read_text(text: &str) -> Vec<Item> {
     read(&Delivery::from_body(text.as_bytes()))
 }
@@ -101,11 +109,29 @@ fn read_value(value: &Value) -> Vec<Item> {
 
 /// The one event of a delivery that holds nothing else.
 fn event_in(value: &Value) -> StorageEvent {
-    let items = read_value(value);
-    let [item] = &items[..] else {
+    only(&read_value(value))
+}
+
+/// The event of the only item there is.
+fn only(items: &[Item]) -> StorageEvent {
+    let [item] = items else {
         panic!("expected one item, got {items:#?}");
     };
     event_of(item).clone()
+}
+
+/// The items of a request with these headers.
+fn read_request(method: &str, headers: &[(&str, &str)], body: &str) -> Vec<Item> {
+    let headers: Vec<_> = headers
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+        .collect();
+    read(&Delivery {
+        method: Some(method),
+        path: Some("/"),
+        headers: &headers,
+        body: body.as_bytes(),
+    })
 }
 
 fn event_of(item: &Item) -> &StorageEvent {
@@ -117,17 +143,23 @@ fn event_of(item: &Item) -> &StorageEvent {
 
 /// The one thing that keeps a delivery from being read.
 fn error_in(text: &str) -> ReadError {
-    let mut items = read_text(text);
+    unreadable_of(read_text(text)).error
+}
+
+fn unreadable_of(mut items: Vec<Item>) -> Unreadable {
     assert_eq!(items.len(), 1, "{items:?}");
     match items.remove(0).reading {
-        Reading::Unreadable(unreadable) => unreadable.error,
+        Reading::Unreadable(unreadable) => unreadable,
         other => panic!("expected an error, got {other:?}"),
     }
 }
 
 fn ignored_in(value: &Value) -> Ignored {
-    let items = read_value(value);
-    match &items[..] {
+    ignored_of(&read_value(value))
+}
+
+fn ignored_of(items: &[Item]) -> Ignored {
+    match items {
         [
             Item {
                 reading: Reading::Ignored(reason),
@@ -143,9 +175,18 @@ fn exact_key(value: &Value) -> String {
 }
 
 /// What the `strict` identity sees of an event: nothing else may reach a job ID.
-fn identity_of(event: &StorageEvent) -> (Provider, String, Vec<u8>, Option<VersionToken>) {
+fn identity_of(
+    event: &StorageEvent,
+) -> (
+    Provider,
+    Option<String>,
+    String,
+    Vec<u8>,
+    Option<VersionToken>,
+) {
     (
         event.address.provider,
+        event.address.account.clone(),
         event.address.container.clone(),
         event.address.key.exact_bytes().to_vec(),
         event.token.clone(),

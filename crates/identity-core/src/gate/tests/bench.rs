@@ -120,6 +120,7 @@ pub(super) enum Objects {
     Hold(&'static str),
     HoldWithoutEtag(&'static str),
     NotOurs,
+    Generation(&'static str),
     Nothing,
     Unavailable,
 }
@@ -127,7 +128,7 @@ pub(super) enum Objects {
 #[async_trait]
 impl ObjectStore for Mutex<Objects> {
     fn reads(&self, provider: Provider) -> bool {
-        provider == Provider::S3 && !matches!(*self.lock().unwrap(), Objects::NotOurs)
+        provider != Provider::File && !matches!(*self.lock().unwrap(), Objects::NotOurs)
     }
     async fn head(&self, address: &ObjectAddress) -> Result<Option<Head>, ObjectError> {
         match &*self.lock().unwrap() {
@@ -148,6 +149,11 @@ impl ObjectStore for Mutex<Objects> {
                 }))
             }
             Objects::Nothing | Objects::NotOurs => Ok(None),
+            Objects::Generation(generation) => Ok(Some(Head {
+                token: VersionToken::new(TokenKind::Generation, *generation).unwrap(),
+                etag: None,
+                size: 1,
+            })),
             Objects::Unavailable => Err(ObjectError::Unavailable {
                 address: address.to_string(),
                 source: "403".into(),

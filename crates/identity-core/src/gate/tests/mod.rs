@@ -2,4 +2,5 @@
 
 mod bench;
 mod dispositions;
+mod envelopes;
 mod lifetimes;

@@ -1,0 +1,121 @@
+//! The wrapped push of Pub/Sub: a message with attributes and data, which may be a Cloud Storage notification.
+//!
+//! Source: Pub/Sub documentation, "Create push subscriptions", its message format.
+
+use base64::{
+    Engine as _,
+    alphabet::STANDARD,
+    engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
+};
+use serde::Deserialize;
+
+use super::{
+    ReadError,
+    envelope::{Place, Reader},
+    gcs::{self, Notice},
+    json::{self, Json, Text},
+};
+
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Push<'a> {
+    #[serde(borrow)]
+    message: Json<Message<'a>>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Message<'a> {
+    #[serde(borrow)]
+    attributes: Json<Attributes<'a>>,
+    #[serde(borrow)]
+    data: Text<'a>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Attributes<'a> {
+    #[serde(borrow, rename = "eventType")]
+    event_type: Text<'a>,
+    #[serde(borrow, rename = "eventTime")]
+    event_time: Text<'a>,
+    #[serde(borrow, rename = "bucketId")]
+    bucket: Text<'a>,
+    #[serde(borrow, rename = "objectId")]
+    object: Text<'a>,
+    #[serde(borrow, rename = "objectGeneration")]
+    generation: Text<'a>,
+}
+
+impl Reader<'_> {
+    /// A push; `text` is all of it.
+    pub(super) fn pub_sub(&mut self, text: &str, place: &Place) {
+        if let Err(error) = self.try_pub_sub(text, place) {
+            self.unreadable(error, text, place);
+        }
+    }
+
+    fn try_pub_sub(&mut self, text: &str, place: &Place) -> Result<(), ReadError> {
+        let push: Push<'_> = json::object(text, "the push")?;
+        let message = push.message.object("message")?;
+        let notice = match &message.attributes {
+            Json::Absent => None,
+            attributes => notice(attributes.object("message.attributes")?)?,
+        };
+        let data = match message
+            .data
+            .get("message.data")?
+            .filter(|data| !data.is_empty())
+        {
+            Some(data) => Some(decode_base64(data, "message.data")?),
+            None => None,
+        };
+        let reading = match (notice, data) {
+            (Some(notice), None) => notice.without_resource()?,
+            (Some(notice), Some(data)) => gcs::resource(utf8(&data)?, Some(&notice))?,
+            (None, Some(data)) => {
+                self.text(utf8(&data)?, &place.inside());
+                return Ok(());
+            }
+            (None, None) => {
+                let field = "message.data";
+                return Err(ReadError::MissingField { field });
+            }
+        };
+        self.push(reading, place);
+        Ok(())
+    }
+}
+
+/// What the attributes of a Cloud Storage notification tell; `None` for those of another message.
+fn notice<'t>(attributes: &'t Attributes<'_>) -> Result<Option<Notice<'t>>, ReadError> {
+    match &attributes.event_type {
+        Text::String(event_type) if gcs::is_notification(event_type) => Ok(Some(Notice {
+            event_type,
+            event_time: attributes.event_time.optional("").unwrap_or_default(),
+            bucket: attributes.bucket.optional("attributes.bucketId")?,
+            object: attributes.object.optional("attributes.objectId")?,
+            generation: attributes
+                .generation
+                .optional("attributes.objectGeneration")?,
+        })),
+        _ => Ok(None),
+    }
+}
+
+/// The bytes of a base64 text, with or without its padding.
+pub(super) fn decode_base64(text: &str, field: &'static str) -> Result<Vec<u8>, ReadError> {
+    BASE64
+        .decode(text.trim_ascii())
+        .map_err(|source| ReadError::NotBase64 { field, source })
+}
+
+/// The text of these bytes.
+pub(super) fn utf8(bytes: &[u8]) -> Result<&str, ReadError> {
+    std::str::from_utf8(bytes).map_err(|source| ReadError::NotUtf8 { source })
+}

@@ -1,0 +1,49 @@
+//! Azure Storage Queue: a message whose text is JSON, or JSON in base64, as its sender and the queue's settings will have
+//! it. Nothing says which, so the first character does: JSON that can be an event begins with `{` or `[`, base64 never.
+//!
+//! Source: MicrosoftDocs/azure-docs issues 69702 (plain) and 102923 (base64).
+
+use serde::Deserialize;
+
+use super::{
+    envelope::{Place, Reader},
+    json::{self, Text},
+    pub_sub::{decode_base64, utf8},
+};
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Message<'a> {
+    #[serde(borrow, rename = "MessageText", alias = "messageText")]
+    text: Text<'a>,
+}
+
+impl Reader<'_> {
+    /// A message; `text` is all of it.
+    pub(super) fn queue_message(&mut self, text: &str, place: &Place) {
+        let field = "MessageText";
+        match json::object::<Message<'_>>(text, "the message") {
+            Ok(message) => match message.text.required(field) {
+                Ok(carried) => self.encoded(carried, field, &place.inside()),
+                Err(error) => self.unreadable(error, text, place),
+            },
+            Err(error) => self.unreadable(error, text, place),
+        }
+    }
+
+    /// A text that may be in quotes or in base64.
+    pub(super) fn encoded(&mut self, text: &str, field: &'static str, place: &Place) {
+        let text = json::unquoted(text.trim_ascii());
+        let start = text.trim_start();
+        if start.is_empty() || start.starts_with(['{', '[']) {
+            return self.text(&text, place);
+        }
+        match decode_base64(&text, field) {
+            Ok(bytes) => match utf8(&bytes) {
+                Ok(inner) => self.text(inner, place),
+                Err(error) => self.unreadable(error, &*text, place),
+            },
+            Err(error) => self.unreadable(error, &*text, place),
+        }
+    }
+}
