@@ -91,6 +91,10 @@ impl Told {
 impl Explainer<'_> {
     async fn tell(&self, item: &Item) -> Result<Told, Failure> {
         let mut told = Told::default();
+        let envelopes = item.envelopes();
+        if !envelopes.is_empty() {
+            told.add("envelope", envelopes.join(" in "));
+        }
         if let Some(id) = &item.origin.message_id {
             told.add("message", id);
         }

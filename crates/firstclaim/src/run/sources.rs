@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use identity_core::{
-    event::{EventDetails, Item, Origin, Reading, StorageEvent},
+    event::{Carriers, EventDetails, Item, Origin, Reading, StorageEvent},
     identity::ObjectAddress,
 };
 
@@ -149,6 +149,7 @@ fn written(address: ObjectAddress) -> Item {
         refused_by_reference: None,
     };
     Item {
+        carriers: Carriers::default(),
         origin: Origin::default().into(),
         reading: Reading::Event(Box::new(event)),
     }

@@ -125,6 +125,7 @@ fn written(
     // A name in doubt is to be looked up, and then the token is the one that is found there.
     let etag = data.etag.optional("data.eTag")?.filter(|_| blob.agreed);
     let details = EventDetails {
+        envelope: Some("Blob Storage event"),
         event_name: Some(told.event_type.to_owned()),
         event_time: json::shown(told.time),
         request_id: json::shown(data.request_id),

@@ -55,7 +55,7 @@ impl Reader<'_> {
             };
             gcs::resource(data()?.get(), Some(&notice))?
         } else if event_type == PUBLISHED {
-            self.text(data()?.get(), &place.inside());
+            self.text(data()?.get(), &place.inside(super::Carrier::CloudEvent));
             return Ok(());
         } else if event_type.starts_with(azure::TYPE_PREFIX) {
             let told = Told {

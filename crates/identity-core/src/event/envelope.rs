@@ -6,8 +6,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Delivery, Ignored, Item, MAX_DEPTH, MAX_ITEMS, Origin, ReadContext, ReadError, Reading,
-    Unreadable, azure,
+    Carrier, Carriers, Delivery, Ignored, Item, MAX_DEPTH, MAX_ITEMS, Origin, ReadContext,
+    ReadError, Reading, Unreadable, azure,
     error::excerpt,
     gcs::{self, Notice},
     handshake,
@@ -155,14 +155,17 @@ pub(super) struct Place {
     origin: Option<Arc<Origin>>,
     /// How many texts lie around this one.
     depth: usize,
+    /// What carries them.
+    carriers: Carriers,
 }
 
 impl Place {
     /// In the text that a message of this place carries.
-    pub(super) fn inside(&self) -> Self {
+    pub(super) fn inside(&self, carrier: Carrier) -> Self {
         Self {
             origin: self.origin.clone(),
             depth: self.depth + 1,
+            carriers: self.carriers.and(carrier),
         }
     }
 }
@@ -176,6 +179,7 @@ pub(super) struct Reader<'c> {
 impl Reader<'_> {
     pub(super) fn push(&mut self, reading: Reading, place: &Place) {
         self.items.push(Item {
+            carriers: place.carriers,
             origin: place.origin.clone().unwrap_or_default(),
             reading,
         });
@@ -353,7 +357,7 @@ impl Reader<'_> {
         if record.message_text.is_some() {
             self.queue_message(text(), place);
         } else if record.message_id.is_some() || record.body.is_present() {
-            self.carried("body", &record.body, text, place);
+            self.carried(Carrier::Sqs, "body", &record.body, text, place);
         } else if record.sns.is_present() {
             match record.sns.object("Sns") {
                 Ok(sns) => self.sns(&sns.sns_type, &sns.message, text, place),
@@ -400,7 +404,7 @@ impl Reader<'_> {
             Ok(Some(got)) if got != "Notification" => {
                 ReadError::NotANotification { got: excerpt(got) }
             }
-            Ok(_) => return self.carried("Message", message, text, place),
+            Ok(_) => return self.carried(Carrier::Sns, "Message", message, text, place),
             Err(error) => error,
         };
         self.unreadable(error, text(), place);
@@ -409,13 +413,14 @@ impl Reader<'_> {
     /// The text that a message carries in one of its fields; `text` is the message itself.
     fn carried<'t>(
         &mut self,
+        carrier: Carrier,
         field: &'static str,
         carried: &Text<'_>,
         text: &dyn Fn() -> &'t str,
         place: &Place,
     ) {
         match carried.required(field) {
-            Ok(carried) => self.text(carried, &place.inside()),
+            Ok(carried) => self.text(carried, &place.inside(carrier)),
             Err(error) => self.unreadable(error, text(), place),
         }
     }
@@ -442,6 +447,7 @@ fn place_of(handles: &Handles<'_>, index: usize, around: &Place) -> Place {
     Place {
         origin: Some(origin),
         depth: around.depth,
+        carriers: around.carriers,
     }
 }
 

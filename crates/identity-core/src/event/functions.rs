@@ -94,7 +94,7 @@ impl Reader<'_> {
             }
             Ok(Bindings(bindings)) => {
                 for binding in bindings {
-                    self.binding(binding.get(), &place.inside());
+                    self.binding(binding.get(), &place.inside(super::Carrier::Functions));
                 }
             }
             Err(error) => self.unreadable(error, text, place),
@@ -130,7 +130,7 @@ impl Reader<'_> {
             headers: &headers.into_pairs(),
             body: text.as_bytes(),
         };
-        self.delivery(&delivery, &place.inside());
+        self.delivery(&delivery, &place.inside(super::Carrier::Functions));
     }
 }
 
@@ -150,6 +150,7 @@ fn blob(metadata: &Metadata<'_>, account: Option<&str>) -> Result<Reading, ReadE
         .filter(|raw| json::kind(raw.get()) == json::STRING)
         .and_then(|raw| json::string(raw.get()));
     let details = EventDetails {
+        envelope: Some("Functions blob trigger"),
         size: json::integer(properties.length),
         ..EventDetails::default()
     };

@@ -127,6 +127,7 @@ impl<'t> Notice<'t> {
 
     fn details(&self) -> EventDetails {
         EventDetails {
+            envelope: Some("Cloud Storage notification"),
             event_name: Some(self.event_type.to_owned()),
             event_time: self.event_time.map(str::to_owned),
             ..EventDetails::default()
@@ -151,6 +152,7 @@ pub(super) fn resource(text: &str, notice: Option<&Notice<'_>>) -> Result<Readin
     let details = EventDetails {
         event_time: details.event_time.or_else(|| json::shown(resource.updated)),
         size: json::integer(resource.size),
+        envelope: Some("Cloud Storage resource"),
         ..details
     };
     event(

@@ -55,6 +55,7 @@ pub fn event(
         token: Some(VersionToken::new(TokenKind::Content, sha256)?),
         etag: None,
         details: EventDetails {
+            envelope: Some("local file"),
             size,
             ..EventDetails::default()
         },

@@ -177,10 +177,78 @@ impl<'a> Delivery<'a> {
 /// One thing that a delivery said, and the delivery item that said it.
 #[derive(Debug)]
 pub struct Item {
+    /// What lay around its own envelope, from the outside in.
+    pub carriers: Carriers,
     /// Where it came from. Items of one SQS message share one origin, and the message gets one answer for all of them.
     pub origin: Arc<Origin>,
     /// What it is.
     pub reading: Reading,
+}
+
+impl Item {
+    /// The envelopes that it came in, from the inside out: `S3 notification`, `SQS message`.
+    #[must_use]
+    pub fn envelopes(&self) -> Vec<&'static str> {
+        let own = match &self.reading {
+            Reading::Event(event) => event.details.envelope,
+            _ => None,
+        };
+        let around = self
+            .carriers
+            .0
+            .iter()
+            .rev()
+            .flatten()
+            .map(|carrier| carrier.as_str());
+        own.into_iter().chain(around).collect()
+    }
+}
+
+/// What carries another envelope as text or data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Carrier {
+    /// A message of SQS.
+    Sqs,
+    /// A notification of SNS.
+    Sns,
+    /// A message of Pub/Sub.
+    PubSub,
+    /// An event in the CloudEvents form that carries a message.
+    CloudEvent,
+    /// A call of an Azure Functions custom handler.
+    Functions,
+    /// A message of Azure Queue Storage.
+    StorageQueue,
+}
+
+impl Carrier {
+    /// Its name for people.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Sqs => "SQS message",
+            Self::Sns => "SNS notification",
+            Self::PubSub => "Pub/Sub message",
+            Self::CloudEvent => "CloudEvents event",
+            Self::Functions => "Functions call",
+            Self::StorageQueue => "Storage Queue message",
+        }
+    }
+}
+
+/// The carriers around an envelope, from the outside in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Carriers([Option<Carrier>; MAX_DEPTH]);
+
+impl Carriers {
+    /// These, and one more inside them. What lies deeper than is ever read is not told.
+    pub(crate) fn and(mut self, carrier: Carrier) -> Self {
+        if let Some(free) = self.0.iter_mut().find(|slot| slot.is_none()) {
+            *free = Some(carrier);
+        }
+        self
+    }
 }
 
 /// The delivery item that something came from: what its source takes an answer for.
@@ -318,6 +386,8 @@ impl StorageEvent {
 /// job ID.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EventDetails {
+    /// The envelope that told it, for people, e.g. `S3 notification`.
+    pub envelope: Option<&'static str>,
     /// The provider's name of the event, e.g. `ObjectCreated:Put` or `OBJECT_FINALIZE`.
     pub event_name: Option<String>,
     /// When the provider says that it happened, as written there.

@@ -79,7 +79,7 @@ impl Reader<'_> {
             (Some(notice), None) => notice.without_resource()?,
             (Some(notice), Some(data)) => gcs::resource(utf8(&data)?, Some(&notice))?,
             (None, Some(data)) => {
-                self.text(utf8(&data)?, &place.inside());
+                self.text(utf8(&data)?, &place.inside(super::Carrier::PubSub));
                 return Ok(());
             }
             (None, None) => {

@@ -127,6 +127,7 @@ pub(super) fn record(record: &Record<'_>) -> Result<Reading, ReadError> {
             let elements: Option<ResponseElements<'_>> = json::unneeded(record.response_elements);
             let details = EventDetails {
                 event_name: Some(name.to_string()),
+                envelope: Some("S3 notification"),
                 event_time: json::shown(record.event_time),
                 request_id: elements.and_then(|elements| json::shown(elements.request_id)),
                 ..EventDetails::default()
@@ -156,6 +157,7 @@ pub(super) fn event_bridge(envelope: &Envelope<'_>) -> Result<Reading, ReadError
         Some(Change::NewObject) => {
             let details = EventDetails {
                 event_name: Some(name.to_string()),
+                envelope: Some("EventBridge event"),
                 event_time: json::shown(envelope.time),
                 request_id: json::shown(detail.request_id),
                 ..EventDetails::default()

@@ -24,7 +24,9 @@ impl Reader<'_> {
         let field = "MessageText";
         match json::object::<Message<'_>>(text, "the message") {
             Ok(message) => match message.text.required(field) {
-                Ok(carried) => self.encoded(carried, field, &place.inside()),
+                Ok(carried) => {
+                    self.encoded(carried, field, &place.inside(super::Carrier::StorageQueue))
+                }
                 Err(error) => self.unreadable(error, text, place),
             },
             Err(error) => self.unreadable(error, text, place),

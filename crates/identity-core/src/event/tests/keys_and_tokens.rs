@@ -353,6 +353,7 @@ fn details_are_told_as_they_stand_and_differ_without_consequence() {
     }));
     let event = event_in(&notification([record.clone()]));
     let expected = EventDetails {
+        envelope: Some("S3 notification"),
         event_name: Some("ObjectCreated:Put".into()),
         event_time: Some("2026-01-02T03:04:05.678Z".into()),
         request_id: Some("C3D13FE58DE4C810".into()),
