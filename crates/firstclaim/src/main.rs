@@ -44,7 +44,7 @@ fn start(cli: Cli) -> Result<Ended, Failure> {
         .map_err(|error| Failure::failed("the runtime cannot be started").because(error))?;
     runtime.block_on(async {
         match cli.command {
-            Command::Id(args) => id::id(&args),
+            Command::Id(args) => id::id(&args, &settings),
             Command::Run(args) => run::run(args, settings).await,
             Command::Claims(args) => claims::claims(args.command, &settings).await,
             Command::Vectors(args) => vectors::vectors(&args),

@@ -34,7 +34,7 @@ pub(crate) async fn run(args: RunArgs, settings: Settings) -> Result<Ended, Fail
     };
     let store_url = StoreUrl::parse(&args.store.store)?;
     // Everything that can be wrong with the arguments is found before the store is touched.
-    let sources = Sources::open(&args.sources)?;
+    let sources = Sources::open(&args.sources, settings.azure_account)?;
 
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     let job = Exec::new(spec);

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use identity_core::{
-    event::{EventDetails, Item, Origin, Reading, StorageEvent},
+    event::{EventDetails, Item, Origin, ReadContext, Reading, StorageEvent},
     identity::ObjectAddress,
 };
 
@@ -20,6 +20,8 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Sources {
     named: Vec<Source>,
+    /// What the events leave to configuration.
+    azure_account: Option<String>,
 }
 
 #[derive(Debug)]
@@ -40,13 +42,16 @@ pub(crate) enum Found {
 }
 
 impl Sources {
-    /// Checks what is named.
-    pub(crate) fn open(paths: &[PathBuf]) -> Result<Self, Failure> {
+    /// Checks what is named. Blobs whose event names no account are in `azure_account`.
+    pub(crate) fn open(paths: &[PathBuf], azure_account: Option<String>) -> Result<Self, Failure> {
         let named = paths
             .iter()
             .map(|path| Source::open(path))
             .collect::<Result<_, _>>()?;
-        Ok(Self { named })
+        Ok(Self {
+            named,
+            azure_account,
+        })
     }
 
     /// Reads the objects of the folders.
@@ -63,9 +68,14 @@ impl Sources {
     pub(crate) fn find(self) -> impl Iterator<Item = Found> {
         self.named
             .into_iter()
-            .flat_map(|source| -> Box<dyn Iterator<Item = Found>> {
+            .flat_map(move |source| -> Box<dyn Iterator<Item = Found>> {
                 match source {
-                    Source::File(path) => Box::new(events(&path).into_iter()),
+                    Source::File(path) => {
+                        let context = ReadContext {
+                            azure_account: self.azure_account.as_deref(),
+                        };
+                        Box::new(events(&path, &context).into_iter())
+                    }
                     Source::Folder(folder) => Box::new(objects(folder.walk(), folder)),
                 }
             })
@@ -87,8 +97,8 @@ impl Source {
     }
 }
 
-fn events(path: &Path) -> Vec<Found> {
-    match input::events(path) {
+fn events(path: &Path, context: &ReadContext<'_>) -> Vec<Found> {
+    match input::events(path, context) {
         Ok(items) => items
             .into_iter()
             .map(|item| Found::Item(item, input::name(path)))
