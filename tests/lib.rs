@@ -85,7 +85,8 @@ impl Bench {
             .current_dir(self.folder.path())
             .stdin(Stdio::null());
         for (name, _) in std::env::vars_os() {
-            if name.to_string_lossy().starts_with("FIRSTCLAIM_") {
+            if name.to_string_lossy().starts_with("FIRSTCLAIM_") || name == "AZURE_STORAGE_ACCOUNT"
+            {
                 command.env_remove(name);
             }
         }

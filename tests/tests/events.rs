@@ -277,7 +277,7 @@ fn captured_pushes_name_the_objects_that_were_written() {
         "empty.bin",
     ];
     assert_eq!(keys, written);
-    assert_eq!(no_jobs, ["removed"]);
+    assert_eq!(no_jobs, ["removed", "metadata", "removed"]);
 }
 
 #[test]

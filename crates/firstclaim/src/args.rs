@@ -62,8 +62,8 @@ Examples:
   firstclaim id --scheme reference --json event.json
   aws sqs receive-message --queue-url URL | firstclaim id --json -
 
-A FILE is an envelope as a provider delivers it (S3 notification, SQS, SNS, EventBridge), or an HTTP request as
-{\"method\",\"path\",\"headers\",\"body\"}. With --json, one object a line for each event in it. An event that carries no
+A FILE is an envelope as a provider delivers it (S3, SQS, SNS, EventBridge; Pub/Sub, Eventarc; Event Grid, CloudEvents, Storage
+Queue, Azure Functions), or an HTTP request as {\"method\",\"path\",\"headers\",\"body\"}. With --json, one object a line for each event in it. An event that carries no
 version token has no job ID yet (the gate would ask the store for it): its token and job_id are null, and the exit code
 is 1.")]
 pub(crate) struct IdArgs {

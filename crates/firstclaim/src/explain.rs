@@ -35,7 +35,10 @@ pub(crate) async fn explain(args: &ExplainArgs, settings: &Settings) -> Result<E
         settings,
     };
     let mut ended = Ended::Well;
-    for (at, item) in input::events(&args.file)?.iter().enumerate() {
+    for (at, item) in input::events(&args.file, &settings.read_context())?
+        .iter()
+        .enumerate()
+    {
         let told = explainer.tell(item).await?;
         if matches!(item.reading, Reading::Unreadable(_)) {
             ended = Ended::WithFailures;

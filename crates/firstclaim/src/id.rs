@@ -5,6 +5,7 @@ use std::path::Path;
 use identity_core::{
     event::{Ignored, Item, Reading, StorageEvent},
     identity::{Contract, Deriver, JobId, ObjectVersion, Refusal, VersionToken},
+    settings::Settings,
     text::error_chain,
 };
 use serde::Serialize;
@@ -43,11 +44,11 @@ struct Token {
     value: String,
 }
 
-pub(crate) fn id(args: &IdArgs) -> Result<Ended, Failure> {
+pub(crate) fn id(args: &IdArgs, settings: &Settings) -> Result<Ended, Failure> {
     let deriver = deriver(args)?;
     let mut ended = Ended::Well;
     for path in &args.files {
-        let items = match input::events(path) {
+        let items = match input::events(path, &settings.read_context()) {
             Ok(items) => items,
             Err(failure) => {
                 output::complain(&failure.to_string());

@@ -5,16 +5,17 @@ use std::{
     path::Path,
 };
 
-use identity_core::event::{self, Item, http_file::OwnedDelivery};
+use identity_core::event::{self, Item, ReadContext, http_file::OwnedDelivery};
 
 use crate::failure::Failure;
 
 /// The events of a file, in order; never none.
-pub(crate) fn events(path: &Path) -> Result<Vec<Item>, Failure> {
+pub(crate) fn events(path: &Path, context: &ReadContext<'_>) -> Result<Vec<Item>, Failure> {
     let bytes = read(path).map_err(|error| {
         Failure::failed(format!("{} cannot be read", name(path))).because(error)
     })?;
-    Ok(event::read(&OwnedDelivery::from_file(bytes).as_delivery()))
+    let delivery = OwnedDelivery::from_file(bytes);
+    Ok(event::read_in(&delivery.as_delivery(), context))
 }
 
 fn read(path: &Path) -> io::Result<Vec<u8>> {

@@ -49,7 +49,7 @@ fn start(cli: Cli) -> Result<Ended, Failure> {
         .map_err(|error| Failure::failed("the runtime cannot be started").because(error))?;
     runtime.block_on(async {
         match cli.command {
-            Command::Id(args) => id::id(&args),
+            Command::Id(args) => id::id(&args, &settings),
             Command::Key(args) => key::key(&args),
             Command::Explain(args) => explain::explain(&args, &settings).await,
             Command::Completions { shell } => Ok(completions(shell)),

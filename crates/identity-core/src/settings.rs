@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use crate::{claim::Terms, gate::AllowList, text::nearest};
+use crate::{claim::Terms, event::ReadContext, gate::AllowList, text::nearest};
 
 /// The prefix of this project's own variables. An unknown variable with it is an error, for a misspelt setting would
 /// otherwise be a silent default.
@@ -30,9 +30,10 @@ const ALLOW: &str = "FIRSTCLAIM_ALLOW";
 const LOG: &str = "FIRSTCLAIM_LOG";
 const LOG_FORMAT: &str = "FIRSTCLAIM_LOG_FORMAT";
 const TTL: &str = "DEDUP_TTL_SECONDS";
+const AZURE_ACCOUNT: &str = "AZURE_STORAGE_ACCOUNT";
 
 /// Every variable, in the order in which people are told of them.
-pub const VARIABLES: [Variable; 7] = [
+pub const VARIABLES: [Variable; 8] = [
     Variable {
         name: LEASE,
         default: "120",
@@ -69,6 +70,11 @@ pub const VARIABLES: [Variable; 7] = [
         default: "1209600",
         meaning: "how long a done claim is kept at least, in seconds",
     },
+    Variable {
+        name: AZURE_ACCOUNT,
+        default: "",
+        meaning: "the storage account of blobs whose event names none (the blob trigger's own queue)",
+    },
 ];
 
 /// Whether a variable of this name is read, or refused, here.
@@ -99,6 +105,8 @@ pub struct Settings {
     pub log: String,
     /// How log lines are written.
     pub log_format: LogFormat,
+    /// The storage account of blobs whose event names none; see [`ReadContext`].
+    pub azure_account: Option<String>,
 }
 
 /// Why the environment cannot be used.
@@ -126,6 +134,14 @@ pub enum SettingsError {
 }
 
 impl Settings {
+    /// What events leave to configuration.
+    #[must_use]
+    pub fn read_context(&self) -> ReadContext<'_> {
+        ReadContext {
+            azure_account: self.azure_account.as_deref(),
+        }
+    }
+
     /// Reads the settings from all of a process's environment variables.
     ///
     /// `longest_redelivery` is how late the source may deliver an event again: a `done` record must be kept longer.
@@ -143,6 +159,7 @@ impl Settings {
             allow: AllowList::Everything,
             log: "warn".to_owned(),
             log_format: LogFormat::Text,
+            azure_account: None,
         };
         for (name, value) in vars {
             settings.set(&name, value)?;
@@ -170,6 +187,7 @@ impl Settings {
             CONCURRENCY => self.concurrency = Some(number(CONCURRENCY, &value, 1, 100_000)?),
             ALLOW => self.allow = AllowList::parse(&value),
             LOG => self.log = value,
+            AZURE_ACCOUNT => self.azure_account = Some(value).filter(|name| !name.is_empty()),
             LOG_FORMAT => {
                 self.log_format = match value.as_str() {
                     "text" => LogFormat::Text,
@@ -249,8 +267,11 @@ mod tests {
             (CONCURRENCY, "3"),
             (ALLOW, "a,b"),
             (TTL, "9"),
+            (AZURE_ACCOUNT, "acct"),
         ])
         .unwrap();
+        assert_eq!(settings.azure_account.as_deref(), Some("acct"));
+        assert_eq!(read(&[(AZURE_ACCOUNT, "")]).unwrap().azure_account, None);
         assert_eq!(settings.terms.lease, Duration::from_secs(7));
         assert_eq!(settings.terms.max_attempts, 2);
         assert_eq!(settings.terms.done_ttl, Duration::from_secs(9));

@@ -35,7 +35,7 @@ pub(crate) async fn run(args: RunArgs, settings: Settings) -> Result<Ended, Fail
     };
     let store_url = StoreUrl::parse(&args.store.store)?;
     // Everything that can be wrong with the arguments is found before the store is touched.
-    let sources = Sources::open(&args.sources, store_url.files())?;
+    let sources = Sources::open(&args.sources, store_url.files(), settings.azure_account)?;
     if sources.has_folders() && contract.scheme() == Scheme::Ingest {
         return Err(Failure::usage(
             "the scheme ingest derives IDs of S3 objects only: it has none for files in a folder",

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use identity_core::{
-    event::{Carriers, EventDetails, Item, Origin, Reading, StorageEvent},
+    event::{Carriers, EventDetails, Item, Origin, ReadContext, Reading, StorageEvent},
     identity::ObjectAddress,
 };
 
@@ -22,6 +22,8 @@ pub(crate) struct Sources {
     named: Vec<Source>,
     /// Files in a folder that are the claim store's, not objects.
     own: Vec<PathBuf>,
+    /// What the events leave to configuration.
+    azure_account: Option<String>,
 }
 
 #[derive(Debug)]
@@ -42,13 +44,22 @@ pub(crate) enum Found {
 }
 
 impl Sources {
-    /// Checks what is named. `own` are files that are never objects.
-    pub(crate) fn open(paths: &[PathBuf], own: Vec<PathBuf>) -> Result<Self, Failure> {
+    /// Checks what is named. `own` are files that are never objects; blobs whose event names no account are in
+    /// `azure_account`.
+    pub(crate) fn open(
+        paths: &[PathBuf],
+        own: Vec<PathBuf>,
+        azure_account: Option<String>,
+    ) -> Result<Self, Failure> {
         let named = paths
             .iter()
             .map(|path| Source::open(path))
             .collect::<Result<_, _>>()?;
-        Ok(Self { named, own })
+        Ok(Self {
+            named,
+            own,
+            azure_account,
+        })
     }
 
     /// Whether a folder is among them.
@@ -70,12 +81,21 @@ impl Sources {
 
     /// Everything that the sources hold, in their order, found as it is asked for.
     pub(crate) fn find(self) -> impl Iterator<Item = Found> {
-        let Self { named, own } = self;
+        let Self {
+            named,
+            own,
+            azure_account,
+        } = self;
         named
             .into_iter()
             .flat_map(move |source| -> Box<dyn Iterator<Item = Found>> {
                 match source {
-                    Source::File(path) => Box::new(events(&path).into_iter()),
+                    Source::File(path) => {
+                        let context = ReadContext {
+                            azure_account: azure_account.as_deref(),
+                        };
+                        Box::new(events(&path, &context).into_iter())
+                    }
                     Source::Folder(folder) => Box::new(objects(folder.walk(), folder, own.clone())),
                 }
             })
@@ -108,8 +128,8 @@ fn named_folder(path: &Path) -> Option<(&str, &Path)> {
     (!name.is_empty() && !name.contains('/') && folder.is_dir()).then_some((name, folder))
 }
 
-fn events(path: &Path) -> Vec<Found> {
-    match input::events(path) {
+fn events(path: &Path, context: &ReadContext<'_>) -> Vec<Found> {
+    match input::events(path, context) {
         Ok(items) => items
             .into_iter()
             .map(|item| Found::Item(item, input::name(path)))

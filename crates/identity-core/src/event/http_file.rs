@@ -99,7 +99,7 @@ fn request(bytes: &[u8]) -> Option<OwnedDelivery> {
     let body = match request.body {
         None => Vec::new(),
         Some(body) if json::kind(body.get()) == json::STRING => {
-            json::string(body.get())?.into_bytes()
+            json::string(body.get())?.into_owned().into_bytes()
         }
         Some(body) => body.get().as_bytes().to_vec(),
     };

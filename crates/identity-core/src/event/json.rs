@@ -40,7 +40,9 @@ pub(super) fn kind(json: &str) -> &'static str {
 pub(super) fn shown(raw: Raw<'_>) -> Option<String> {
     let json = raw?.get();
     match kind(json) {
-        STRING => string(json).filter(|text| !text.is_empty()),
+        STRING => string(json)
+            .filter(|text| !text.is_empty())
+            .map(Cow::into_owned),
         NUMBER => Some(json.to_owned()),
         _ => None,
     }
@@ -70,7 +72,7 @@ pub(super) fn check_major(
     let Some(raw) = raw else { return Ok(()) };
     let version = match kind(raw.get()) {
         STRING => string(raw.get()).unwrap_or_default(),
-        NUMBER => raw.get().to_owned(),
+        NUMBER => Cow::Borrowed(raw.get()),
         got => {
             return Err(ReadError::WrongType {
                 field,
@@ -90,14 +92,14 @@ pub(super) fn check_major(
 }
 
 /// The text of a JSON string; `None` for half of a surrogate pair.
-pub(super) fn string(json: &str) -> Option<String> {
-    match json
+pub(super) fn string(json: &str) -> Option<Cow<'_, str>> {
+    let quoted = json
         .strip_prefix('"')
-        .and_then(|text| text.strip_suffix('"'))
-    {
+        .and_then(|text| text.strip_suffix('"'));
+    match quoted {
         // The quotes are all that JSON adds to it.
-        Some(text) if !text.contains('\\') => Some(text.to_owned()),
-        _ => serde_json::from_str(json).ok(),
+        Some(text) if !text.contains('\\') => Some(Cow::Borrowed(text)),
+        _ => serde_json::from_str(json).ok().map(Cow::Owned),
     }
 }
 
