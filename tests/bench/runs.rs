@@ -2,23 +2,13 @@
 
 use std::{path::Path, process::Command, time::Duration};
 
-use crate::timing::{each, in_turns, row, time};
+use crate::timing::{each, in_turns, program, row, time};
 
 /// How many events a run is given; half of them are duplicates of the other half.
 const EVENTS: u32 = 10_000;
 
 pub(crate) fn runs() {
-    let target = std::env::current_exe().unwrap();
-    let program = target
-        .parent()
-        .unwrap()
-        .parent()
-        .unwrap()
-        .join("firstclaim");
-    assert!(
-        program.exists(),
-        "build it first: cargo build --release -p firstclaim"
-    );
+    let program = program();
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let records: Vec<_> = (0..EVENTS)
         .map(|at| tests::record(&format!("{}.tif", at % (EVENTS / 2)), "e1"))

@@ -7,6 +7,7 @@
 
 mod claims;
 mod derive;
+mod keys;
 mod runs;
 mod timing;
 
@@ -23,6 +24,9 @@ fn main() {
     }
     if wanted("bytes") {
         derive::bytes_to_ids();
+    }
+    if wanted("keys") {
+        keys::keys();
     }
     if wanted("sqlite") {
         claims::sqlite();

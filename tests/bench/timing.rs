@@ -1,7 +1,7 @@
 //! Timing in turns: what is compared runs A, B, A, B …, so that a machine that slows down slows both.
 
 use std::{
-    path::Path,
+    path::{Path, PathBuf},
     process::Command,
     time::{Duration, Instant},
 };
@@ -33,6 +33,17 @@ pub(crate) fn in_turns<const N: usize>(
         taken.sort();
         taken[TURNS / 2]
     })
+}
+
+/// The program, which `cargo xtask bench` has built as it is shipped.
+pub(crate) fn program() -> PathBuf {
+    let bench = std::env::current_exe().unwrap();
+    let program = bench.parent().unwrap().parent().unwrap().join("firstclaim");
+    assert!(
+        program.exists(),
+        "build it first: cargo build --release -p firstclaim"
+    );
+    program
 }
 
 /// Seconds that a Python peer says it took, for one of its `count` rounds.
