@@ -68,13 +68,12 @@
 
 use std::{borrow::Cow, fmt};
 
-use sha2::{Digest as _, Sha256};
-
 use super::{
     ObjectVersion, Params, Provider, Refusal, Scheme, TokenKind, VersionToken,
     canonical_uri::{ReferenceUri, StrictUri},
     hex,
     params::canonical,
+    short_hash::Prefix,
 };
 
 /// The line that opens `strict` material: what is hashed, under which scheme, in which revision of it.
@@ -137,7 +136,7 @@ enum Prepared {
     Strict {
         canonical_params: Box<str>,
         /// The heading and the three constant fields.
-        constant: Constant,
+        constant: Prefix,
     },
     Reference {
         canonical_params: Box<str>,
@@ -187,7 +186,7 @@ impl Deriver {
                 }
                 Prepared::Strict {
                     canonical_params: canonical_params.into(),
-                    constant: Constant::new(&constant),
+                    constant: Prefix::new(&constant),
                 }
             }
             Scheme::Reference => Prepared::Reference {
@@ -235,25 +234,24 @@ impl Deriver {
         match &self.prepared {
             Prepared::Strict { constant, .. } => {
                 let uri = StrictUri::of(&object.address)?;
-                let most = constant.rest.len() + strict_len(&uri, token);
-                Ok(hash(constant.hashed.clone(), most, |run| {
-                    run.add(&constant.rest);
+                let most = strict_len(&uri, token);
+                Ok(JobId(constant.digest(most, |run| {
                     strict_fields(&uri, token, |piece| run.add(piece));
-                }))
+                })))
             }
             Prepared::Reference { canonical_params } => {
                 let uri = ReferenceUri::of(&object.address);
                 let most = uri.max_byte_len() + token.value().len() + canonical_params.len() + 2;
-                Ok(hash(Sha256::new(), most, |run| {
+                Ok(JobId(Prefix::NONE.digest(most, |run| {
                     reference_fields(&uri, token, canonical_params, |piece| run.add(piece));
-                }))
+                })))
             }
             Prepared::Ingest => {
                 let (bucket, key) = ingest_names(object)?;
                 let most = bucket.len() + key.len() + token.value().len() + 2;
-                Ok(hash(Sha256::new(), most, |run| {
+                Ok(JobId(Prefix::NONE.digest(most, |run| {
                     ingest_fields(bucket, &key, token, |piece| run.add(piece));
-                }))
+                })))
             }
         }
     }
@@ -331,63 +329,6 @@ impl Material {
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
-}
-
-/// How many bytes SHA-256 takes at a time.
-const BLOCK: usize = 64;
-/// How much material is gathered on the stack: more than most has.
-const RUN: usize = 512;
-
-/// The beginning that all material of a deriver has: whole blocks hashed already, and the rest of less than a block.
-#[derive(Debug, Clone)]
-struct Constant {
-    hashed: Sha256,
-    rest: Box<[u8]>,
-}
-
-impl Constant {
-    fn new(bytes: &[u8]) -> Self {
-        let (blocks, rest) = bytes.split_at(bytes.len() - bytes.len() % BLOCK);
-        Self {
-            hashed: Sha256::new_with_prefix(blocks),
-            rest: rest.into(),
-        }
-    }
-}
-
-/// Material on its way into the hasher.
-struct Run<'a> {
-    space: &'a mut [u8],
-    filled: usize,
-}
-
-impl Run<'_> {
-    #[inline]
-    fn add(&mut self, piece: &[u8]) {
-        let end = self.filled + piece.len();
-        self.space[self.filled..end].copy_from_slice(piece);
-        self.filled = end;
-    }
-}
-
-/// The ID of what `hasher` has and what `write` adds, at most `most` bytes. They are gathered first, so that the hasher
-/// gets them as one run of whole blocks: that costs it a good part less than ten short pieces do.
-#[inline]
-fn hash(mut hasher: Sha256, most: usize, write: impl FnOnce(&mut Run<'_>)) -> JobId {
-    let mut stack = [0; RUN];
-    let mut heap = Vec::new();
-    let space = match stack.get_mut(..most) {
-        Some(space) => space,
-        None => {
-            heap.resize(most, 0);
-            &mut heap
-        }
-    };
-    let mut run = Run { space, filled: 0 };
-    write(&mut run);
-    let Run { space, filled } = run;
-    hasher.update(&space[..filled]);
-    JobId(hasher.finalize().into())
 }
 
 /// A field's length as it stands before the field. No text is longer than 2^64 bytes.

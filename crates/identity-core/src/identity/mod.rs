@@ -20,6 +20,7 @@ pub mod uri;
 pub mod vectors;
 
 mod hex;
+mod short_hash;
 
 pub use job_id::{Deriver, JobId, Material};
 pub use params::{ParamValue, Params, ParamsError};
