@@ -402,6 +402,30 @@ fn assert_bounded(delivery: &Delivery<'_>, items: &[Item]) {
     }
 }
 
+/// The values within a value, itself included.
+fn parts(value: &mut Value) -> usize {
+    1 + match value {
+        Value::Array(list) => list.iter_mut().map(parts).sum::<usize>(),
+        Value::Object(fields) => fields.values_mut().map(parts).sum(),
+        _ => 0,
+    }
+}
+
+/// Puts another value in the place of the one that comes at `at` in that order.
+fn replace(value: &mut Value, at: &mut usize, other: &Value) {
+    if *at == 0 {
+        *value = other.clone();
+    }
+    *at = at.wrapping_sub(1);
+    match value {
+        Value::Array(list) => list.iter_mut().for_each(|part| replace(part, at, other)),
+        Value::Object(fields) => fields
+            .values_mut()
+            .for_each(|part| replace(part, at, other)),
+        _ => {}
+    }
+}
+
 proptest! {
     // `PROPTEST_CASES` sets how many, for a long run.
     #[test]
@@ -421,6 +445,28 @@ proptest! {
                 _ => { bytes.remove(at); }
             }
         }
+        let payload = Delivery::from_body(&bytes);
+        assert_bounded(&payload, &read(&payload));
+        let delivery = OwnedDelivery::from_file(bytes);
+        assert_bounded(&delivery.as_delivery(), &read(&delivery.as_delivery()));
+    }
+
+    #[test]
+    fn a_file_with_another_value_in_it_still_gives_an_item(
+        which in any::<prop::sample::Index>(),
+        damage in prop::collection::vec((any::<prop::sample::Index>(), 0..9_usize, ".{0,9}"), 1..4),
+    ) {
+        let file: &Vec<u8> = which.get(all_files());
+        let mut value: Value = serde_json::from_slice(file).unwrap();
+        for (at, kind, text) in damage {
+            let others = [
+                json!(null), json!(true), json!(-1.5e300), json!(""), json!([]), json!({}), json!(text),
+                json!([value]), json!(value.to_string()),
+            ];
+            let mut at = at.index(parts(&mut value));
+            replace(&mut value, &mut at, &others[kind]);
+        }
+        let bytes = value.to_string().into_bytes();
         let payload = Delivery::from_body(&bytes);
         assert_bounded(&payload, &read(&payload));
         let delivery = OwnedDelivery::from_file(bytes);

@@ -145,10 +145,7 @@ fn blob(metadata: &Metadata<'_>, account: Option<&str>) -> Result<Reading, ReadE
     let properties = json::unquoted(properties);
     let properties: Properties<'_> =
         json::object(&properties, "Metadata.Properties").unwrap_or_default();
-    let etag = properties
-        .etag
-        .filter(|raw| json::kind(raw.get()) == json::STRING)
-        .and_then(|raw| json::string(raw.get()));
+    let etag = properties.etag.and_then(|raw| json::string(raw.get()));
     let details = EventDetails {
         envelope: Some("Functions blob trigger"),
         size: json::integer(properties.length),

@@ -5,6 +5,7 @@ mod batches;
 mod event_grid;
 mod functions;
 mod google;
+mod handshakes;
 mod keys_and_tokens;
 mod properties;
 

@@ -397,7 +397,24 @@ fn what_identity_needs_must_be_there_and_be_text() {
     }
 }
 
-// Case E13 of the trigger's own queue; E17: what repeats a delivery does not reach the identity.
+// Case E17.
+#[test]
+fn what_differs_between_deliveries_of_one_message_does_not_reach_the_identity() {
+    let first = queue_message(&created("k").to_string());
+    let expected = identity_of(&event_in(&first));
+    for count in 2..=5 {
+        let mut again = first.clone();
+        again["DequeueCount"] = json!(count);
+        again["PopReceipt"] = json!(format!("p{count}"));
+        assert_eq!(identity_of(&event_in(&again)), expected);
+        let invocation = json!({
+            "Data": {"msg": created("k").to_string()},
+            "Metadata": {"DequeueCount": count, "RetryContext": {"RetryCount": count}},
+        });
+        assert_eq!(identity_of(&event_in(&invocation)), expected);
+    }
+}
+
 #[test]
 fn a_message_of_the_blob_triggers_queue_takes_the_configured_account() {
     let message = |id: &str| {
@@ -429,89 +446,4 @@ fn a_message_of_the_blob_triggers_queue_takes_the_configured_account() {
     };
     let event = only(&read_in(&Delivery::from_body(text.as_bytes()), &other));
     assert_eq!(event.address.account.as_deref(), Some("acct"));
-}
-
-// Case E20.
-#[test]
-fn a_handshake_by_code_is_answered_with_the_code_and_200() {
-    let validation = json!([{
-        "eventType": "Microsoft.EventGrid.SubscriptionValidationEvent",
-        "subject": "",
-        "data": {"validationCode": "5\"12", "validationUrl": "https://example.com"},
-    }]);
-    let items = read_request(
-        "POST",
-        &[("aeg-event-type", "SubscriptionValidation")],
-        &validation.to_string(),
-    );
-    match &items[..] {
-        [
-            Item {
-                reading: Reading::Reply(reply),
-                ..
-            },
-        ] => assert_eq!(
-            *reply,
-            Reply {
-                status: 200,
-                headers: vec![],
-                body: Some(r#"{"validationResponse":"5\"12"}"#.into()),
-            }
-        ),
-        other => panic!("{other:?}"),
-    }
-    let mut no_code = validation;
-    no_code[0]["data"] = json!({});
-    assert_eq!(
-        error_in(&no_code.to_string()).to_string(),
-        "data.validationCode is missing"
-    );
-}
-
-// Case E20.
-#[test]
-fn a_handshake_by_origin_is_allowed_and_nothing_else_is_echoed() {
-    let reply =
-        |headers: &[(&str, &str)]| match read_request("OPTIONS", headers, "").remove(0).reading {
-            Reading::Reply(reply) => reply,
-            other => panic!("{other:?}"),
-        };
-    let origin = ("WebHook-Request-Origin", "eventgrid.azure.net");
-    let allowed = |more: &[(&'static str, &str)]| {
-        let mut headers = vec![("webhook-allowed-origin", "eventgrid.azure.net".to_owned())];
-        headers.extend(
-            more.iter()
-                .map(|(name, value)| (*name, (*value).to_owned())),
-        );
-        headers.push(("allow", "POST, OPTIONS".to_owned()));
-        Reply {
-            status: 200,
-            headers,
-            body: None,
-        }
-    };
-    assert_eq!(reply(&[origin]), allowed(&[]));
-    for rate in ["120", "*"] {
-        assert_eq!(
-            reply(&[origin, ("webhook-request-rate", rate)]),
-            allowed(&[("webhook-allowed-rate", rate)])
-        );
-    }
-    for rate in ["", "1\r\nset-cookie: a"] {
-        assert_eq!(
-            reply(&[origin, ("webhook-request-rate", rate)]),
-            allowed(&[])
-        );
-    }
-    for bad in ["", "a b", "a\r\nset-cookie: b", "ö"] {
-        let unreadable = unreadable_of(read_request("OPTIONS", &[(origin.0, bad)], ""));
-        assert!(
-            matches!(unreadable.error, ReadError::UnusableHeader { .. }),
-            "{bad}"
-        );
-    }
-    for (method, headers) in [("OPTIONS", &[][..]), ("POST", &[origin])] {
-        let unreadable = unreadable_of(read_request(method, headers, ""));
-        assert!(matches!(unreadable.error, ReadError::Empty));
-    }
 }
