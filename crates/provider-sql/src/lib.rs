@@ -10,6 +10,8 @@ mod columns;
 mod listing;
 #[cfg(feature = "sqlite")]
 mod statements;
+#[cfg(feature = "sqlite")]
+mod values;
 
 #[cfg(feature = "sqlite")]
 #[cfg(test)]

@@ -3,6 +3,7 @@
 mod connection;
 mod error;
 mod migrate;
+mod values;
 
 #[cfg(test)]
 mod fixture;
@@ -138,18 +139,11 @@ impl SqliteStore {
     }
 
     /// Writes a row, or says which one stands in the way.
-    async fn write(
+    async fn write<'q>(
         &self,
         key: &ClaimKey,
-        row: ClaimRow,
-        when: &Precondition,
+        query: Query<'q, Sqlite, SqliteArguments>,
     ) -> Result<Result<Version, Option<SqliteRow>>, sqlx::Error> {
-        let query = match when {
-            Precondition::Absent => row.bind(sqlx::query(statements::INSERT.as_str())),
-            Precondition::Unchanged(Version(version)) => row
-                .bind(sqlx::query(statements::UPDATE.as_str()))
-                .bind(version.clone()),
-        };
         let patience = Patience::new(self.lock_wait);
         let mut writer = loop {
             match self.writer.lend().await {
@@ -176,28 +170,7 @@ impl SqliteStore {
     }
 
     fn stored(&self, row: &SqliteRow) -> Result<(ClaimKey, Stored), StoreError> {
-        let unreadable = |error| self.unreadable(row, error);
-        let version = row.try_get("version").map_err(unreadable)?;
-        let (key, record) = ClaimRow::read(row)
-            .map_err(unreadable)?
-            .decode()
-            .map_err(|misfit| misfit.in_store(self))?;
-        let version = Version(version);
-        Ok((key, Stored { record, version }))
-    }
-
-    /// A column whose bytes are not what its type says, text that is not UTF-8 for example.
-    fn unreadable(&self, row: &SqliteRow, error: sqlx::Error) -> StoreError {
-        match error {
-            sqlx::Error::ColumnDecode { index, source } => Misfit::in_column(
-                &row.try_get::<String, _>("key").unwrap_or_default(),
-                index.trim_matches('"'),
-                "a value of the column's type",
-                &source.to_string(),
-            )
-            .in_store(self),
-            error => self.unavailable("reading a claim", error),
-        }
+        ClaimRow::read(row).map_err(|misfit| misfit.in_store(self))
     }
 
     fn unavailable(&self, doing: &'static str, error: sqlx::Error) -> StoreError {
@@ -227,7 +200,15 @@ impl ClaimStore for SqliteStore {
         record: &Record,
         when: &Precondition,
     ) -> Result<Version, StoreError> {
-        let row = ClaimRow::encode(key, record).map_err(|misfit| misfit.in_store(self))?;
+        let invalid = |misfit: Misfit| misfit.in_store(self);
+        let row = ClaimRow::encode(key, record).map_err(invalid)?;
+        let query = match when {
+            Precondition::Absent => row.bind(sqlx::query(statements::INSERT.as_str())),
+            Precondition::Unchanged(Version(version)) => row
+                .bind(sqlx::query(statements::UPDATE.as_str()))
+                .map(|query| query.bind(version.clone())),
+        };
+        let query = query.map_err(invalid)?;
         // A duplicate needs no lock: a row that stands now is in the way, whatever becomes of it.
         if *when == Precondition::Absent
             && let Some(standing) = self.get(key).await?
@@ -235,7 +216,7 @@ impl ClaimStore for SqliteStore {
             let standing = Some(Box::new(standing));
             return Err(StoreError::Conflict { standing });
         }
-        let written = self.write(key, row, when).await;
+        let written = self.write(key, query).await;
         match written.map_err(|error| self.unavailable("writing a claim", error))? {
             Ok(version) => Ok(version),
             Err(row) => Err(StoreError::Conflict {
