@@ -2,22 +2,28 @@
 
 use std::fmt;
 
-/// Any text, U+0000 included.
-#[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Text(pub(crate) String);
+macro_rules! values {
+    ($($(#[$doc:meta])* $value:ident($kept:ty) $($copy:ident)?;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, $($copy)?)]
+        pub(crate) struct $value(pub(crate) $kept);
 
-/// Unix seconds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Seconds(pub(crate) i64);
+        // What is told of a row is what is in it.
+        impl fmt::Debug for $value {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+    )*};
+}
 
-/// Unix milliseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Millis(pub(crate) i64);
-
-impl fmt::Debug for Text {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
+values! {
+    /// Any text, U+0000 included.
+    Text(String);
+    /// Unix seconds.
+    Seconds(i64) Copy;
+    /// Unix milliseconds.
+    Millis(i64) Copy;
 }
 
 impl std::ops::Deref for Text {

@@ -2,6 +2,7 @@
 
 mod connection;
 mod error;
+mod ledger;
 mod migrate;
 mod values;
 
@@ -25,7 +26,7 @@ use sqlx::{ConnectOptions, Executor, Row, Sqlite, SqliteConnection};
 use crate::columns::{ClaimRow, Misfit};
 use crate::listing::Listing;
 use crate::statements;
-use connection::{Patience, Slot, begin_immediate, options};
+use connection::{Lent, Patience, Slot, begin_immediate, options};
 use migrate::{APPLICATION_ID, Found, KNOWN, prepare};
 
 pub use error::{LockHeld, OpenError};
@@ -138,12 +139,8 @@ impl SqliteStore {
         }
     }
 
-    /// Writes a row, or says which one stands in the way.
-    async fn write<'q>(
-        &self,
-        key: &ClaimKey,
-        query: Query<'q, Sqlite, SqliteArguments>,
-    ) -> Result<Result<Version, Option<SqliteRow>>, sqlx::Error> {
+    /// The writer, in a transaction that has the write lock.
+    async fn begin(&self) -> Result<Lent<'_>, sqlx::Error> {
         let patience = Patience::new(self.lock_wait);
         let mut writer = loop {
             match self.writer.lend().await {
@@ -153,6 +150,34 @@ impl SqliteStore {
             }
         };
         begin_immediate(&mut writer, &patience).await?;
+        Ok(writer)
+    }
+
+    /// The rows that a writing statement returns.
+    async fn change<'q>(
+        &self,
+        doing: &'static str,
+        query: Query<'q, Sqlite, SqliteArguments>,
+    ) -> Result<Vec<SqliteRow>, StoreError> {
+        let attempt = async {
+            let mut writer = self.begin().await?;
+            let rows = query.fetch_all(&mut *writer).await?;
+            writer.execute("COMMIT").await?;
+            writer.give_back();
+            Ok(rows)
+        };
+        attempt
+            .await
+            .map_err(|error| self.unavailable(doing, error))
+    }
+
+    /// Writes a row, or says which one stands in the way.
+    async fn write<'q>(
+        &self,
+        key: &ClaimKey,
+        query: Query<'q, Sqlite, SqliteArguments>,
+    ) -> Result<Result<Version, Option<SqliteRow>>, sqlx::Error> {
+        let mut writer = self.begin().await?;
         let outcome = match query.fetch_optional(&mut *writer).await? {
             Some(written) => {
                 let version = written.try_get("version")?;

@@ -10,7 +10,7 @@ use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection, Executor, Row};
 use tempfile::TempDir;
 
-use super::chain;
+use crate::cases::{Testbed, chain};
 use crate::columns::ClaimRow;
 use crate::samples::{bare, numbered_key};
 use crate::sqlite::connection::options;
@@ -218,7 +218,7 @@ async fn a_file_of_a_newer_version_is_refused_and_left_alone() {
     let fixture = Fixture::new().await;
     let newer = KNOWN + 1;
     fixture
-        .execute(format!("PRAGMA user_version = {newer}"))
+        .execute(&format!("PRAGMA user_version = {newer}"))
         .await;
     fixture.store.close().await.unwrap();
     let error = refusal(&fixture.path()).await;

@@ -1,0 +1,9 @@
+//! What the store promises, against a real server.
+
+mod claims;
+mod connecting;
+mod ledger;
+
+mod cases {
+    crate::cases::on!(crate::postgres::fixture::Fixture::new());
+}
