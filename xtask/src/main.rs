@@ -1,5 +1,6 @@
 //! `cargo xtask COMMAND`: the workspace's own commands, one file for each.
 
+mod postgres;
 mod run;
 mod test;
 

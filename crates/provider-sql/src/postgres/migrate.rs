@@ -136,13 +136,26 @@ async fn steps(connection: &mut PgConnection) -> Result<Found, sqlx::Error> {
         .await?;
     // Each statement sees what was committed before it began: also what was while this one waited for the lock.
     let seen = version(&mut transaction).await?;
-    let missing = match usize::try_from(seen) {
-        Ok(seen) if seen <= STEPS.len() => STEPS.get(seen..).unwrap_or_default(),
-        _ => return Ok(Found::Newer { version: seen }),
-    };
-    if missing.is_empty() {
-        return Ok(Found::Ready);
+    let missing = usize::try_from(seen)
+        .ok()
+        .and_then(|seen| STEPS.get(seen..));
+    if let Some(missing @ [_, ..]) = missing {
+        take(&mut transaction, missing).await?;
+        tracing::debug!(
+            from = seen,
+            to = KNOWN,
+            "brings the claim tables up to date"
+        );
     }
+    // Also if nothing was done: a transaction that is merely dropped keeps the lock until its connection is used again.
+    transaction.commit().await?;
+    Ok(match missing {
+        Some(_) => Found::Ready,
+        None => Found::Newer { version: seen },
+    })
+}
+
+async fn take(transaction: &mut PgConnection, missing: &[&'static str]) -> Result<(), sqlx::Error> {
     let patience = format!("SET LOCAL statement_timeout = {}", PATIENCE.as_millis());
     transaction
         .execute(sqlx::raw_sql(sqlx::AssertSqlSafe(patience)))
@@ -158,21 +171,19 @@ async fn steps(connection: &mut PgConnection) -> Result<Found, sqlx::Error> {
         .await?;
     sqlx::query("INSERT INTO firstclaim_schema (version) VALUES ($1)")
         .bind(KNOWN)
-        .execute(&mut *transaction)
+        .execute(transaction)
         .await?;
-    transaction.commit().await?;
-    tracing::debug!(
-        from = seen,
-        to = KNOWN,
-        "brought the claim tables up to date"
-    );
-    Ok(Found::Ready)
+    Ok(())
 }
 
 /// How many steps the tables have seen: 0 without tables.
 async fn version(connection: &mut PgConnection) -> Result<i32, sqlx::Error> {
+    // Not to_regclass(): a session that has once found no table goes on finding none until a statement of its own locks a
+    // table, such as pg_class here.
     let exists: bool = connection
-        .fetch_one("SELECT to_regclass('firstclaim_schema') IS NOT NULL")
+        .fetch_one(
+            "SELECT EXISTS (SELECT FROM pg_class WHERE relname = 'firstclaim_schema' AND pg_table_is_visible(oid))",
+        )
         .await?
         .try_get(0)?;
     if !exists {

@@ -3,6 +3,7 @@
 mod claims;
 mod connecting;
 mod ledger;
+mod proxy;
 
 mod cases {
     crate::cases::on!(crate::postgres::fixture::Fixture::new());
