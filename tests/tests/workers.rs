@@ -36,7 +36,7 @@ fn twenty_processes_run_each_of_a_thousand_jobs_once() {
 
 #[test]
 fn a_hundred_processes_run_each_of_a_thousand_jobs_once() {
-    race(100, 400, &[]);
+    race(100, 200, &[]);
 }
 
 #[test]

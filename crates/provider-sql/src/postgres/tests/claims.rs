@@ -26,6 +26,8 @@ async fn impatient(url: &str, wait: Duration) -> PostgresStore {
 #[tokio::test]
 async fn whoever_comes_second_waits_for_the_first_transaction_and_sees_what_it_left() {
     let fixture = Fixture::new().await;
+    let url = format!("{}&application_name=second", fixture.url);
+    let store = Arc::new(impatient(&url, PostgresStore::WAIT).await);
     let key = numbered_key(1);
     let sql = format!(
         "INSERT INTO firstclaim_claims (key, status, claimed_at) VALUES ('{key}', 'processing', to_timestamp(5))"
@@ -42,20 +44,14 @@ async fn whoever_comes_second_waits_for_the_first_transaction_and_sees_what_it_l
             .await
             .unwrap();
         let second = tokio::spawn({
-            let (store, key) = (Arc::clone(&fixture.store), key.clone());
+            let (store, key) = (Arc::clone(&store), key.clone());
             async move { store.put(&key, &bare(Status::Processing, 1), ABSENT).await }
         });
         // The server says who waits.
         let mut observer = connect(&fixture.url).await;
-        let waiting = "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND pg_blocking_pids(pid) @> \
-             ARRAY[(SELECT pid FROM pg_stat_activity WHERE state = 'idle in transaction' AND query LIKE $1)])";
-        loop {
-            let row = sqlx::query(waiting)
-                .bind(format!("%{key}%"))
-                .fetch_one(&mut observer);
-            if row.await.unwrap().get(0) {
-                break;
-            }
+        let waits = "SELECT EXISTS (SELECT FROM pg_stat_activity \
+             WHERE application_name = 'second' AND wait_event_type = 'Lock')";
+        while !observer.fetch_one(waits).await.unwrap().get::<bool, _>(0) {
             assert!(!second.is_finished(), "it did not wait");
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
