@@ -232,6 +232,8 @@ async fn times_and_texts_are_plain_sql_to_other_programs() {
     fixture
         .execute("UPDATE firstclaim_claims SET claimed_at = to_timestamp(5.4), error = 'a␛b'")
         .await;
+    let rounded = "UPDATE firstclaim_claims SET redrives = 0 WHERE claimed_at = to_timestamp(5)";
+    assert_eq!(fixture.execute(rounded).await, 1);
     let read = fixture.store.get(&key).await.unwrap().unwrap().record;
     assert_eq!(
         (read.claimed_at, read.error.as_deref()),

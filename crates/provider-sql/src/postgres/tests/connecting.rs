@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use identity_core::claim::{ClaimStore, Precondition, Status};
-use sqlx::{Executor, Row};
+use sqlx::{Connection, Executor, Row};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
+use super::proxy::Proxy;
 use crate::cases::chain;
 use crate::columns::ClaimRow;
 use crate::postgres::fixture::{Fixture, SERVER, connect, execute, open, server};
@@ -243,8 +244,17 @@ async fn a_full_server_is_asked_again_until_it_has_a_connection() {
         "{}",
         chain(&error)
     );
-    let second = tokio::spawn(async move { open(&url).await });
-    drop(first);
+    let proxy = Proxy::start(&url).await;
+    let second = tokio::spawn({
+        let url = proxy.url.clone();
+        async move { open(&url).await }
+    });
+    // Its second try says that the first was refused.
+    while proxy.connections() < 2 {
+        assert!(!second.is_finished(), "it did not try again");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    first.close().await.unwrap();
     second.await.unwrap();
 }
 

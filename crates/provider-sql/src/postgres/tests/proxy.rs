@@ -1,6 +1,7 @@
 //! A wire to the server that can fall silent, as one does behind a firewall that forgot the connection.
 
-use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -13,6 +14,7 @@ pub(crate) struct Proxy {
     /// The URL of the server by way of this wire.
     pub(crate) url: String,
     silent: watch::Sender<bool>,
+    connections: Arc<AtomicUsize>,
     listening: JoinHandle<()>,
 }
 
@@ -24,11 +26,13 @@ impl Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (silent, _) = watch::channel(false);
+        let connections = Arc::new(AtomicUsize::new(0));
         let listening = tokio::spawn({
-            let silent = silent.clone();
+            let (silent, connections) = (silent.clone(), connections.clone());
             async move {
                 loop {
                     let (client, _) = listener.accept().await.unwrap();
+                    connections.fetch_add(1, Ordering::Relaxed);
                     let server = TcpStream::connect(server.clone()).await.unwrap();
                     let (from_client, to_client) = client.into_split();
                     let (from_server, to_server) = server.into_split();
@@ -38,10 +42,16 @@ impl Proxy {
             }
         });
         Self {
-            url: by_way_of(url, address),
+            url: format!("{url}&host={}&port={}", address.ip(), address.port()),
             silent,
+            connections,
             listening,
         }
+    }
+
+    /// How many connections were made so far.
+    pub(crate) fn connections(&self) -> usize {
+        self.connections.load(Ordering::Relaxed)
     }
 
     /// Whether bytes are kept back.
@@ -54,11 +64,6 @@ impl Drop for Proxy {
     fn drop(&mut self) {
         self.listening.abort();
     }
-}
-
-/// The URL with another address.
-pub(crate) fn by_way_of(url: &str, address: SocketAddr) -> String {
-    format!("{url}&host={}&port={}", address.ip(), address.port())
 }
 
 async fn forward(
