@@ -166,3 +166,57 @@ pub(crate) fn sqlite() {
     );
     compare(&runtime, "SQLite", &empty, &full);
 }
+
+#[cfg(feature = "postgres")]
+pub(crate) fn postgres() {
+    use provider_sql::{PostgresStore, PostgresUrl};
+
+    // `cargo xtask bench` starts a server and names it.
+    let server = std::env::var("TEST_POSTGRES_URL").unwrap();
+    let runtime = Runtime::new().unwrap();
+    let psql = |database: &str, sql: &str| {
+        let mut psql = std::process::Command::new("psql");
+        psql.args([
+            "--no-psqlrc",
+            "--quiet",
+            "--set",
+            "ON_ERROR_STOP=1",
+            "--dbname",
+        ])
+        .arg(url(&server, database));
+        assert!(
+            psql.args(["--command", sql]).status().unwrap().success(),
+            "{sql}"
+        );
+    };
+    let stores = |database: &str| -> Vec<Arc<dyn ClaimStore>> {
+        psql("postgres", &format!("CREATE DATABASE {database}"));
+        let url = PostgresUrl::parse(&url(&server, database)).unwrap();
+        (0..8)
+            .map(|_| -> Arc<dyn ClaimStore> {
+                let store =
+                    PostgresStore::connect(&url, PostgresStore::WAIT, PostgresStore::CONNECTIONS);
+                Arc::new(runtime.block_on(store).unwrap())
+            })
+            .collect()
+    };
+    let (empty, full) = (stores("empty"), stores("full"));
+    let hex = "md5(i::text) || md5((-i)::text)";
+    psql(
+        "full",
+        &fill(
+            hex,
+            &format!("generate_series(1, {ENDS}) AS n(i)"),
+            "to_timestamp(1767323045)",
+        ),
+    );
+    psql("full", "VACUUM ANALYZE");
+    compare(&runtime, "PostgreSQL (fsync off)", &empty, &full);
+}
+
+/// The server's URL with another database.
+#[cfg(feature = "postgres")]
+fn url(server: &str, database: &str) -> String {
+    let (before, _) = server.rsplit_once('/').unwrap();
+    format!("{before}/{database}")
+}

@@ -31,6 +31,10 @@ fn main() {
     if wanted("sqlite") {
         claims::sqlite();
     }
+    #[cfg(feature = "postgres")]
+    if wanted("postgres") {
+        claims::postgres();
+    }
     if wanted("run") {
         runs::runs();
     }

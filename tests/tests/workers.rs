@@ -1,9 +1,7 @@
 //! Workers as processes: racing, killed, frozen, interrupted. One SQLite file, the real program, real signals.
 #![allow(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
-use std::collections::BTreeSet;
-
-use tests::{Bench, eventually, is_alive, kill, notification, record};
+use tests::{Bench, eventually, is_alive, kill, notification, race, record};
 
 /// A job that tells its attempt and its process, then waits for the file `go`, unless it is a later attempt.
 const PATIENT: &str = r#"exec = ["sh", "-c", '''
@@ -33,43 +31,12 @@ fn first_job(bench: &Bench) -> String {
 
 #[test]
 fn twenty_processes_run_each_of_a_thousand_jobs_once() {
-    const PROCESSES: usize = 20;
-    const EVENTS: usize = 1_000;
-    let bench = Bench::new(r#"exec = ["sh", "-c", 'echo "$1" >> ran', "sh", "{job_id}"]"#);
-    let workers: Vec<_> = (0..PROCESSES)
-        .map(|worker| {
-            // Every worker gets every event twice, in an order of its own.
-            let mut records: Vec<_> = (0..EVENTS * 2)
-                .map(|at| record(&format!("{}.tif", at % EVENTS), "e1"))
-                .collect();
-            records.rotate_left(worker * EVENTS * 2 / PROCESSES);
-            let file = format!("events-{worker}.json");
-            bench.write(&file, notification(&records));
-            bench.start(
-                &format!("worker-{worker}"),
-                &mut bench.command(&["run", &file]),
-            )
-        })
-        .collect();
-    let mut processed = 0;
-    for worker in workers {
-        let ran = worker.end(&bench);
-        assert_eq!(ran.code, 0, "{ran:?}");
-        let counts: Vec<usize> = ran
-            .last_line()
-            .split(' ')
-            .map(|count| count.split_once('=').unwrap().1.parse().unwrap())
-            .collect();
-        assert_eq!(
-            counts[0] + counts[1],
-            EVENTS * 2,
-            "processed and skipped: {ran:?}"
-        );
-        processed += counts[0];
-    }
-    let ran: Vec<_> = bench.read("ran").lines().map(str::to_owned).collect();
-    assert_eq!((processed, ran.len()), (EVENTS, EVENTS));
-    assert_eq!(ran.iter().collect::<BTreeSet<_>>().len(), EVENTS);
+    race(20, 2_000, &[]);
+}
+
+#[test]
+fn a_hundred_processes_run_each_of_a_thousand_jobs_once() {
+    race(100, 200, &[]);
 }
 
 #[test]

@@ -1,5 +1,8 @@
 //! `cargo xtask COMMAND`: the workspace's own commands, one file for each.
 
+mod bench;
+mod fuzz;
+mod postgres;
 mod run;
 mod test;
 
@@ -8,13 +11,17 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
-  test    every check: format, clippy, rustdoc, tests, vectors (sets up what it needs under target/)";
+  test               every check: format, clippy, rustdoc, tests, vectors (sets up what it needs under target/)
+  bench [SECTION]... every speed that the README claims, beside its peer: ids bytes keys sqlite postgres run
+  fuzz               the property tests of every parser, 100,000 cases each";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let result = match arguments.as_slice() {
         ["test"] => test::test(),
+        ["bench", sections @ ..] => bench::bench(sections),
+        ["fuzz"] => fuzz::fuzz(),
         _ => {
             run::say(USAGE);
             return ExitCode::from(2);

@@ -49,7 +49,8 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     }
 }
 
-fn describe(command: &Command) -> String {
+/// The command as it would be typed.
+pub(crate) fn describe(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     words
         .map(|word| word.to_string_lossy().into_owned())

@@ -2,6 +2,7 @@
 
 use std::{path::PathBuf, process::Command};
 
+use crate::postgres::{Server, Tls};
 use crate::run::{Result, cargo, root, run, target};
 
 /// How many requests the differential test asks, and with which seed: the same ones every time.
@@ -9,6 +10,9 @@ const DIFFERENTIAL: [&str; 4] = ["--seed", "1", "--count", "10000"];
 
 /// How many bundles the comparison of upload keys makes, and with which seed.
 const UPLOADS: [&str; 4] = ["--seed", "1", "--count", "200"];
+
+/// The feature of PostgreSQL, in every package that has it.
+const POSTGRES: &str = "provider-sql/postgres,firstclaim/postgres,tests/postgres";
 
 /// Runs them all, the quick ones first. The first that fails ends it.
 pub(crate) fn test() -> Result<()> {
@@ -18,6 +22,17 @@ pub(crate) fn test() -> Result<()> {
         "--locked",
         "--workspace",
         "--all-targets",
+        "--",
+        "-D",
+        "warnings",
+    ]))?;
+    run(&mut cargo(&[
+        "clippy",
+        "--locked",
+        "--workspace",
+        "--all-targets",
+        "--features",
+        POSTGRES,
         "--",
         "-D",
         "warnings",
@@ -39,10 +54,49 @@ pub(crate) fn test() -> Result<()> {
         "--workspace",
         "--no-deps",
         "--document-private-items",
+        "--features",
+        POSTGRES,
+    ];
+    run(cargo(&docs).env("RUSTDOCFLAGS", "-D warnings"))?;
+    let docs = [
+        "doc",
+        "--locked",
+        "-p",
+        "identity-core",
+        "--no-deps",
+        "--no-default-features",
     ];
     run(cargo(&docs).env("RUSTDOCFLAGS", "-D warnings"))?;
     run(&mut cargo(&["test", "--locked", "--workspace"]))?;
+    postgres()?;
     vectors()
+}
+
+/// What needs a PostgreSQL server. The servers are gone afterwards, whatever happens.
+fn postgres() -> Result<()> {
+    let plain = Server::start(Tls::Off)?;
+    let secure = Server::start(Tls::On)?;
+    let tests = [
+        ["provider-sql", "--lib", "postgres::"],
+        ["tests", "--test", "postgres"],
+    ];
+    for [package, kind, which] in tests {
+        let mut test = cargo(&[
+            "test",
+            "--locked",
+            "--features",
+            "postgres",
+            "-p",
+            package,
+            kind,
+            which,
+        ]);
+        run(test
+            .env("TEST_POSTGRES_URL", &plain.url)
+            .env("TEST_POSTGRES_TLS_URL", &secure.url)
+            .env("TEST_POSTGRES_TLS_ROOT", &secure.certificate))?;
+    }
+    Ok(())
 }
 
 /// The published job IDs and upload keys, and the second implementations in Python.

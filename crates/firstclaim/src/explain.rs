@@ -24,11 +24,7 @@ pub(crate) async fn explain(args: &ExplainArgs, settings: &Settings) -> Result<E
     let contract = contract::require(&args.pipeline)?;
     let url = StoreUrl::parse(&args.store.store)?;
     // A dry run makes no store: one that is not there has no claims.
-    let store = if url.exists() {
-        Some(url.open().await?)
-    } else {
-        None
-    };
+    let store = url.open_if_there().await?;
     let explainer = Explainer {
         contract,
         store,

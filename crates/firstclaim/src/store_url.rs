@@ -7,27 +7,40 @@ use std::{
 
 use identity_core::claim::{ClaimStore, memory::MemoryStore};
 use provider_sql::SqliteStore;
+#[cfg(feature = "postgres")]
+use provider_sql::{ConnectError, PostgresStore, PostgresUrl};
 
 use crate::failure::Failure;
 
 /// A parsed `--store`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) enum StoreUrl {
     /// One file, shared by any number of processes.
     Sqlite(PathBuf),
+    /// One database, shared by any number of machines.
+    #[cfg(feature = "postgres")]
+    Postgres(Box<PostgresUrl>),
     /// This process's memory.
     Memory,
 }
 
 impl StoreUrl {
-    /// Reads `sqlite:PATH` or `memory:`.
+    /// Reads `sqlite:PATH`, `postgres://…` or `memory:`. A URL that is not understood is told by its scheme alone: it may
+    /// hold a password.
     pub(crate) fn parse(url: &str) -> Result<Self, Failure> {
         match url.split_once(':') {
             Some(("sqlite", path)) if !path.is_empty() => Ok(Self::Sqlite(PathBuf::from(path))),
             Some(("memory", "")) => Ok(Self::Memory),
-            _ => Err(Failure::usage(format!(
-                "the store {url:?} is not known: expected sqlite:PATH or memory:"
-            ))),
+            Some(("postgres" | "postgresql", _)) => postgres(url),
+            other => {
+                let shown = match other {
+                    Some((scheme, rest)) if rest.contains('@') => format!("{scheme}:…"),
+                    _ => url.to_owned(),
+                };
+                Err(Failure::usage(format!(
+                    "the store {shown:?} is not known: expected sqlite:PATH, postgres://HOST/DATABASE or memory:"
+                )))
+            }
         }
     }
 
@@ -63,35 +76,73 @@ impl StoreUrl {
     pub(crate) async fn open(&self) -> Result<Arc<dyn ClaimStore>, Failure> {
         match self {
             Self::Sqlite(path) => open_sqlite(path).await,
+            #[cfg(feature = "postgres")]
+            Self::Postgres(url) => {
+                let (wait, connections) = (PostgresStore::WAIT, PostgresStore::CONNECTIONS);
+                opened(PostgresStore::connect(url, wait, connections).await)
+            }
             Self::Memory => Ok(Arc::new(MemoryStore::default())),
         }
     }
 
-    /// Whether there is such a store already.
-    pub(crate) fn exists(&self) -> bool {
+    /// Opens the store if there is one: looking at claims makes none.
+    pub(crate) async fn open_if_there(&self) -> Result<Option<Arc<dyn ClaimStore>>, Failure> {
         match self {
-            Self::Sqlite(path) => path.exists(),
-            Self::Memory => true,
+            Self::Sqlite(path) if !path.exists() => Ok(None),
+            Self::Sqlite(path) => open_sqlite(path).await.map(Some),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(url) => {
+                let (wait, connections) = (PostgresStore::WAIT, PostgresStore::CONNECTIONS);
+                match PostgresStore::connect_existing(url, wait, connections).await {
+                    Err(ConnectError::Missing { .. }) => Ok(None),
+                    result => opened(result).map(Some),
+                }
+            }
+            Self::Memory => Ok(None),
         }
     }
 
-    /// Opens a store that must be there: looking at claims makes no store.
+    /// Opens a store that must be there.
     pub(crate) async fn open_existing(&self) -> Result<Arc<dyn ClaimStore>, Failure> {
-        match self {
-            Self::Sqlite(path) if !path.exists() => Err(Failure::usage(format!(
-                "there is no claim store at {}",
-                path.display()
-            ))),
-            Self::Sqlite(path) => open_sqlite(path).await,
-            Self::Memory => Err(Failure::usage(
-                "the store memory: lasts only as long as one command, so it has no claims to show",
-            )),
-        }
+        let missing = match self {
+            Self::Sqlite(path) => format!("there is no claim store at {}", path.display()),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(url) => format!("there is no claim store at {url}"),
+            Self::Memory => {
+                "the store memory: lasts only as long as one command, so it has no claims to show"
+                    .to_owned()
+            }
+        };
+        self.open_if_there()
+            .await?
+            .ok_or_else(|| Failure::usage(missing))
     }
 }
 
+#[cfg(feature = "postgres")]
+fn postgres(url: &str) -> Result<StoreUrl, Failure> {
+    PostgresUrl::parse(url)
+        .map(|url| StoreUrl::Postgres(Box::new(url)))
+        .map_err(|error| Failure::usage("the store's URL cannot be used").because(error))
+}
+
+#[cfg(not(feature = "postgres"))]
+fn postgres(_: &str) -> Result<StoreUrl, Failure> {
+    Err(Failure::usage(
+        "this program was built without PostgreSQL: build it with `cargo build -p firstclaim --features postgres`",
+    ))
+}
+
 async fn open_sqlite(path: &Path) -> Result<Arc<dyn ClaimStore>, Failure> {
-    match SqliteStore::open(path, SqliteStore::LOCK_WAIT).await {
+    opened(SqliteStore::open(path, SqliteStore::LOCK_WAIT).await)
+}
+
+fn opened<S, E>(result: Result<S, E>) -> Result<Arc<dyn ClaimStore>, Failure>
+where
+    S: ClaimStore,
+    E: std::error::Error + Send + Sync + 'static,
+{
+    match result {
         Ok(store) => Ok(Arc::new(store)),
         Err(error) => Err(Failure::failed("the claim store cannot be opened").because(error)),
     }
@@ -103,13 +154,41 @@ mod tests {
 
     #[test]
     fn a_url_names_its_store() {
-        assert_eq!(
-            StoreUrl::parse("sqlite:a/b.db").unwrap(),
-            StoreUrl::Sqlite("a/b.db".into())
-        );
-        assert_eq!(StoreUrl::parse("memory:").unwrap(), StoreUrl::Memory);
+        let sqlite = StoreUrl::parse("sqlite:a/b.db").unwrap();
+        assert!(matches!(sqlite, StoreUrl::Sqlite(path) if path == Path::new("a/b.db")));
+        let memory = StoreUrl::parse("memory:").unwrap();
+        assert!(matches!(memory, StoreUrl::Memory));
         for url in ["", "a.db", "sqlite:", "memory:x", "mysql://x"] {
             assert!(StoreUrl::parse(url).is_err(), "{url}");
         }
+    }
+
+    #[test]
+    fn a_url_that_is_not_understood_keeps_its_password() {
+        for url in [
+            "postgress://u:secret@h/d",
+            "postgres://u:secret@h:port/d",
+            "postgres://u@h/d?passwd=secret",
+        ] {
+            let error = StoreUrl::parse(url).unwrap_err();
+            let told = format!("{error} {error:?}");
+            assert!(!told.contains("secret"), "{told}");
+        }
+    }
+
+    #[cfg(feature = "postgres")]
+    #[test]
+    fn a_postgresql_database_is_a_store() {
+        for scheme in ["postgres", "postgresql"] {
+            let url = StoreUrl::parse(&format!("{scheme}://u:secret@h/d")).unwrap();
+            assert_eq!(format!("{url:?}"), "Postgres(PostgresUrl(postgres://h/d))");
+        }
+    }
+
+    #[cfg(not(feature = "postgres"))]
+    #[test]
+    fn without_the_feature_a_postgresql_url_says_how_to_build_it() {
+        let error = StoreUrl::parse("postgres://u:secret@h/d").unwrap_err();
+        assert!(error.to_string().contains("--features postgres"), "{error}");
     }
 }

@@ -2,12 +2,14 @@
 
 use identity_core::claim::{
     ClaimKey, Owner, Reason, Record, RecordedObject, RecordedPipeline, Release, Revision, Status,
-    StoreError, UnixMillis, UnixSeconds,
+    StoreError, Stored, UnixMillis, UnixSeconds, Version,
 };
 use identity_core::identity::{Provider, TokenKind};
 use sqlx::database::Database;
 use sqlx::query::Query;
 use sqlx::{ColumnIndex, Decode, Encode, Row, Type};
+
+use crate::values::{Millis, Seconds, Text};
 
 /// One list for the row's type, the columns' names and their order, so that they cannot drift apart.
 macro_rules! claim_columns {
@@ -25,23 +27,36 @@ macro_rules! claim_columns {
             /// Binds every column, in order.
             pub(crate) fn bind<'q, DB>(
                 self,
-                query: Query<'q, DB, DB::Arguments>,
-            ) -> Query<'q, DB, DB::Arguments>
+                mut query: Query<'q, DB, DB::Arguments>,
+            ) -> Result<Query<'q, DB, DB::Arguments>, Misfit>
             where
                 DB: Database,
                 $($type: Encode<'q, DB> + Type<DB>,)*
             {
-                $(let query = query.bind(self.$name);)*
-                query
+                let row = self.key.0.clone();
+                $(query.try_bind(self.$name).map_err(|error| {
+                    Misfit::in_column(&row, stringify!($name), TYPED, &error.to_string())
+                })?;)*
+                Ok(query)
             }
 
-            /// Reads every column by its name.
-            pub(crate) fn read<R: Row>(row: &R) -> Result<Self, sqlx::Error>
+            /// The claim in a row that has every column, and its version.
+            pub(crate) fn read<R: Row>(row: &R) -> Result<(ClaimKey, Stored), Misfit>
             where
                 &'static str: ColumnIndex<R>,
                 $(for<'r> $type: Decode<'r, R::Database> + Type<R::Database>,)*
             {
-                Ok(Self { $($name: row.try_get(stringify!($name))?,)* })
+                let read = || -> Result<_, sqlx::Error> {
+                    let columns = Self { $($name: row.try_get(stringify!($name))?,)* };
+                    Ok((columns, row.try_get::<Text, _>("version")?))
+                };
+                let (columns, version) = read().map_err(|error| {
+                    let key = row.try_get::<Text, _>("key").map_or_else(|_| String::new(), |key| key.0);
+                    Misfit::unreadable("claim", &key, &error)
+                })?;
+                let (key, record) = columns.decode()?;
+                let version = Version(version.0);
+                Ok((key, Stored { record, version }))
             }
         }
     };
@@ -49,35 +64,35 @@ macro_rules! claim_columns {
 
 // Times are in the unit of the record's field; the table's definition says which.
 claim_columns! {
-    key: String,
-    status: String,
+    key: Text,
+    status: Text,
     attempt: i64,
-    owner: Option<String>,
-    revision: Option<String>,
-    claimed_at: i64,
-    lease_until: Option<i64>,
-    waiting_until: Option<i64>,
-    finished_at: Option<i64>,
-    expires_at: Option<i64>,
-    object_provider: Option<String>,
-    object_account: Option<String>,
-    object_container: Option<String>,
-    object_key: Option<String>,
-    object_raw_key: Option<String>,
-    token_kind: Option<String>,
-    token_value: Option<String>,
-    pipeline_name: String,
-    pipeline_version: String,
-    scheme: String,
-    params_digest: String,
-    contract_digest: String,
+    owner: Option<Text>,
+    revision: Option<Text>,
+    claimed_at: Seconds,
+    lease_until: Option<Millis>,
+    waiting_until: Option<Millis>,
+    finished_at: Option<Seconds>,
+    expires_at: Option<Seconds>,
+    object_provider: Option<Text>,
+    object_account: Option<Text>,
+    object_container: Option<Text>,
+    object_key: Option<Text>,
+    object_raw_key: Option<Text>,
+    token_kind: Option<Text>,
+    token_value: Option<Text>,
+    pipeline_name: Text,
+    pipeline_version: Text,
+    scheme: Text,
+    params_digest: Text,
+    contract_digest: Text,
     redrives: i64,
-    reason: Option<String>,
-    error: Option<String>,
-    result: Option<String>,
+    reason: Option<Text>,
+    error: Option<Text>,
+    result: Option<Text>,
     body: Option<Vec<u8>>,
-    released_at: Option<i64>,
-    released_from: Option<String>,
+    released_at: Option<Seconds>,
+    released_from: Option<Text>,
     released_attempt: Option<i64>,
 }
 
@@ -90,14 +105,34 @@ pub(crate) struct Misfit {
 }
 
 impl Misfit {
-    /// The misfit in one column of one row. A row's texts can be of any length: an error keeps their beginning.
+    /// The misfit in one column of a claim.
     pub(crate) fn in_column(key: &str, column: &str, expected: &'static str, got: &str) -> Self {
+        Self::in_row("claim", key, column, expected, got)
+    }
+
+    /// The misfit in one column of one row. A row's texts can be of any length: an error keeps their beginning.
+    pub(crate) fn in_row(
+        row: &str,
+        key: &str,
+        column: &str,
+        expected: &'static str,
+        got: &str,
+    ) -> Self {
         let shortened = |text: &str| -> String { text.chars().take(100).collect() };
         Self {
-            what: format!("claim {}, column {column}", shortened(key)),
+            what: format!("{row} {}, column {column}", shortened(key)),
             expected,
             got: shortened(got),
         }
+    }
+
+    /// A column whose bytes are not what its type says, text that is not UTF-8 for example. `row` says of which table.
+    pub(crate) fn unreadable(row: &str, key: &str, error: &sqlx::Error) -> Self {
+        let (column, got) = match error {
+            sqlx::Error::ColumnDecode { index, source } => (index.as_str(), source.to_string()),
+            error => ("", error.to_string()),
+        };
+        Self::in_row(row, key, column.trim_matches('"'), TYPED, &got)
     }
 
     /// What this is for the caller of `store`.
@@ -110,6 +145,9 @@ impl Misfit {
         }
     }
 }
+
+/// What is expected where a database's own type is all that a value has to fit.
+pub(crate) const TYPED: &str = "a value of the column's type";
 
 const STATUS: &str = "processing, done, failed, rejected or waiting";
 const OWNER: &str = "32 lower-case hex characters";
@@ -145,37 +183,35 @@ impl ClaimRow {
         let token = object.and_then(|object| object.token.as_ref());
         let pipeline = &record.pipeline;
         Ok(Self {
-            key: key.to_string(),
-            status: record.status.as_str().to_owned(),
+            key: key.as_str().into(),
+            status: record.status.as_str().into(),
             attempt: record.attempt.into(),
-            owner: record.owner.map(|owner| owner.to_string()),
-            revision: record.revision.map(|revision| revision.to_string()),
-            claimed_at: record.claimed_at.0,
-            lease_until: record.lease_until.map(|time| time.0),
-            waiting_until: record.waiting_until.map(|time| time.0),
-            finished_at: record.finished_at.map(|time| time.0),
-            expires_at: record.expires_at.map(|time| time.0),
-            object_provider: object.map(|object| object.provider.as_str().to_owned()),
-            object_account: object.and_then(|object| object.account.clone()),
-            object_container: object.map(|object| object.container.clone()),
-            object_key: object.map(|object| object.key.clone()),
-            object_raw_key: object.and_then(|object| object.raw_key.clone()),
-            token_kind: token.map(|(kind, _)| kind.as_str().to_owned()),
-            token_value: token.map(|(_, value)| value.clone()),
-            pipeline_name: pipeline.name.clone(),
-            pipeline_version: pipeline.version.clone(),
-            scheme: pipeline.scheme.clone(),
-            params_digest: pipeline.params_digest.clone(),
-            contract_digest: pipeline.contract_digest.clone(),
+            owner: record.owner.map(|owner| Text(owner.to_string())),
+            revision: record.revision.map(|revision| Text(revision.to_string())),
+            claimed_at: Seconds(record.claimed_at.0),
+            lease_until: record.lease_until.map(|time| Millis(time.0)),
+            waiting_until: record.waiting_until.map(|time| Millis(time.0)),
+            finished_at: record.finished_at.map(|time| Seconds(time.0)),
+            expires_at: record.expires_at.map(|time| Seconds(time.0)),
+            object_provider: object.map(|object| object.provider.as_str().into()),
+            object_account: object.and_then(|object| object.account.clone().map(Text)),
+            object_container: object.map(|object| Text(object.container.clone())),
+            object_key: object.map(|object| Text(object.key.clone())),
+            object_raw_key: object.and_then(|object| object.raw_key.clone().map(Text)),
+            token_kind: token.map(|(kind, _)| kind.as_str().into()),
+            token_value: token.map(|(_, value)| Text(value.clone())),
+            pipeline_name: Text(pipeline.name.clone()),
+            pipeline_version: Text(pipeline.version.clone()),
+            scheme: Text(pipeline.scheme.clone()),
+            params_digest: Text(pipeline.params_digest.clone()),
+            contract_digest: Text(pipeline.contract_digest.clone()),
             redrives: record.redrives.into(),
-            reason: record.reason.map(|reason| reason.as_str().to_owned()),
-            error: record.error.clone(),
-            result: record.result.clone(),
+            reason: record.reason.map(|reason| reason.as_str().into()),
+            error: record.error.clone().map(Text),
+            result: record.result.clone().map(Text),
             body: record.body.clone(),
-            released_at: record.released.map(|release| release.at.0),
-            released_from: record
-                .released
-                .map(|release| release.from.as_str().to_owned()),
+            released_at: record.released.map(|release| Seconds(release.at.0)),
+            released_from: record.released.map(|release| release.from.as_str().into()),
             released_attempt: record.released.map(|release| release.attempt.into()),
         })
     }
@@ -191,16 +227,18 @@ impl ClaimRow {
             u32::try_from(number).map_err(|_| misfit(column, COUNT, &number.to_string()))
         };
         // A value that is written back in other letters than it was read would never match the row again.
-        let owner = |text: &String| {
+        let owner = |text: &Text| {
             Owner::parse(text)
-                .filter(|owner| owner.to_string() == *text)
+                .filter(|owner| owner.to_string() == text.0)
                 .ok_or_else(|| misfit("owner", OWNER, text))
         };
-        let revision = |text: &String| {
+        let revision = |text: &Text| {
             Revision::parse(text)
-                .filter(|revision| revision.to_string() == *text)
+                .filter(|revision| revision.to_string() == text.0)
                 .ok_or_else(|| misfit("revision", "an owner, a dot and a number", text))
         };
+
+        let text = |text: &Option<Text>| text.as_ref().map(|text| text.0.clone());
 
         let key = ClaimKey::parse(&self.key)
             .ok_or_else(|| misfit("key", "64 lower-case hex characters", &self.key))?;
@@ -214,7 +252,7 @@ impl ClaimRow {
                         kind,
                     )
                 })?,
-                value.clone(),
+                value.0.clone(),
             )),
             half => return Err(misfit("token_kind", TOKEN, &format!("{half:?}"))),
         };
@@ -227,10 +265,10 @@ impl ClaimRow {
             (Some(provider), Some(container), Some(key)) => Some(RecordedObject {
                 provider: Provider::from_name(provider)
                     .ok_or_else(|| misfit("object_provider", "s3, gcs, azure or file", provider))?,
-                account: self.object_account.clone(),
-                container: container.clone(),
-                key: key.clone(),
-                raw_key: self.object_raw_key.clone(),
+                account: text(&self.object_account),
+                container: container.0.clone(),
+                key: key.0.clone(),
+                raw_key: text(&self.object_raw_key),
                 token,
             }),
             part => return Err(misfit("object_provider", OBJECT, &format!("{part:?}"))),
@@ -238,7 +276,7 @@ impl ClaimRow {
         let released = match (self.released_at, &self.released_from, self.released_attempt) {
             (None, None, None) => None,
             (Some(at), Some(from), Some(attempt)) => Some(Release {
-                at: UnixSeconds(at),
+                at: UnixSeconds(at.0),
                 from: status("released_from", from)?,
                 attempt: count("released_attempt", attempt)?,
             }),
@@ -249,11 +287,11 @@ impl ClaimRow {
             attempt: count("attempt", self.attempt)?,
             owner: self.owner.as_ref().map(owner).transpose()?,
             revision: self.revision.as_ref().map(revision).transpose()?,
-            claimed_at: UnixSeconds(self.claimed_at),
-            lease_until: self.lease_until.map(UnixMillis),
-            waiting_until: self.waiting_until.map(UnixMillis),
-            finished_at: self.finished_at.map(UnixSeconds),
-            expires_at: self.expires_at.map(UnixSeconds),
+            claimed_at: UnixSeconds(self.claimed_at.0),
+            lease_until: self.lease_until.map(|time| UnixMillis(time.0)),
+            waiting_until: self.waiting_until.map(|time| UnixMillis(time.0)),
+            finished_at: self.finished_at.map(|time| UnixSeconds(time.0)),
+            expires_at: self.expires_at.map(|time| UnixSeconds(time.0)),
             object,
             redrives: count("redrives", self.redrives)?,
             reason: match &self.reason {
@@ -265,14 +303,14 @@ impl ClaimRow {
             },
             released,
             pipeline: RecordedPipeline {
-                name: self.pipeline_name,
-                version: self.pipeline_version,
-                scheme: self.scheme,
-                params_digest: self.params_digest,
-                contract_digest: self.contract_digest,
+                name: self.pipeline_name.0,
+                version: self.pipeline_version.0,
+                scheme: self.scheme.0,
+                params_digest: self.params_digest.0,
+                contract_digest: self.contract_digest.0,
             },
-            error: self.error,
-            result: self.result,
+            error: self.error.map(|text| text.0),
+            result: self.result.map(|text| text.0),
             body: self.body,
         };
         Ok((key, record))
@@ -306,6 +344,7 @@ mod tests {
             (None, Some(format!("{owner}.+1"))),
         ] {
             let got = owner.clone().or(revision.clone()).unwrap();
+            let (owner, revision) = (owner.map(Text), revision.map(Text));
             let row = ClaimRow {
                 owner,
                 revision,
@@ -319,7 +358,7 @@ mod tests {
     #[test]
     fn an_error_keeps_the_beginning_of_a_long_text() {
         let row = ClaimRow {
-            status: "é".repeat(1_000_000),
+            status: Text("é".repeat(1_000_000)),
             ..bare_row()
         };
         assert_eq!(row.decode().unwrap_err().got, "é".repeat(100));

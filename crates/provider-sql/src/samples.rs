@@ -1,5 +1,7 @@
 //! Records for tests: the bare one, and records of every shape.
 
+use std::ops::RangeInclusive;
+
 use identity_core::claim::{
     ClaimKey, Owner, Reason, Record, RecordedObject, RecordedPipeline, Release, Revision, Status,
     UnixMillis, UnixSeconds,
@@ -63,11 +65,17 @@ pub(crate) fn key() -> impl Strategy<Value = ClaimKey> {
 
 /// Any record: texts of any characters, U+0000 among them, and the longest result and body that a store keeps.
 pub(crate) fn record() -> impl Strategy<Value = Record> {
+    record_within(i64::MIN..=i64::MAX)
+}
+
+/// Any record whose times lie within these seconds.
+pub(crate) fn record_within(times: RangeInclusive<i64>) -> impl Strategy<Value = Record> {
+    let millis = times.start().saturating_mul(1_000)..=times.end().saturating_mul(1_000);
     let status = || select(Status::ALL.to_vec());
     let reason = select(REASONS.to_vec()).prop_map(|name| Reason::from_name(name).unwrap());
     let owner = || any::<u128>().prop_map(Owner);
-    let seconds = || any::<i64>().prop_map(UnixSeconds);
-    let millis = || any::<i64>().prop_map(UnixMillis);
+    let seconds = || times.clone().prop_map(UnixSeconds);
+    let millis = || millis.clone().prop_map(UnixMillis);
     let revision = (owner(), any::<u32>()).prop_map(|(owner, write)| Revision { owner, write });
     let release = (seconds(), status(), any::<u32>()).prop_map(|(at, from, attempt)| Release {
         at,

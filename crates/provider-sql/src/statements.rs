@@ -44,7 +44,7 @@ pub(crate) static UPDATE: LazyLock<String> = LazyLock::new(|| {
 /// with one of `statuses` statuses, `$5` and following.
 ///
 /// One arm a status, each a range of the index by status: the arms are merged, so that a page costs what it holds,
-/// however many rows of other statuses there are.
+/// however many rows there are. PostgreSQL merges only what each arm says that it is sorted by.
 pub(crate) fn list(statuses: usize) -> String {
     let columns = ClaimRow::COLUMNS.join(", ");
     let mut sql = String::new();
@@ -53,8 +53,9 @@ pub(crate) fn list(statuses: usize) -> String {
         // writing to a String cannot fail
         let _ = write!(
             sql,
-            "{and}SELECT {columns}, {VERSION} AS version FROM firstclaim_claims \
-             WHERE status = ${parameter} AND claimed_at <= $1 AND (claimed_at, key) > ($2, $3)"
+            "{and}SELECT * FROM (SELECT {columns}, {VERSION} AS version FROM firstclaim_claims \
+             WHERE status = ${parameter} AND claimed_at <= $1 AND (claimed_at, key) > ($2, $3) \
+             ORDER BY claimed_at, key) AS status_{parameter}"
         );
     }
     sql.push_str(" ORDER BY claimed_at, key LIMIT $4");

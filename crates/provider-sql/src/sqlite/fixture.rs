@@ -1,15 +1,17 @@
 //! A store in a folder of its own, and the foreign program that writes to its file behind its back.
 
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use identity_core::claim::{ClaimKey, Status};
+use async_trait::async_trait;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection, Executor, SqliteConnection};
 use tempfile::TempDir;
 
 use super::SqliteStore;
+use crate::cases::Testbed;
 
 pub(crate) struct Fixture {
     pub(crate) store: Arc<SqliteStore>,
@@ -32,8 +34,8 @@ impl Fixture {
         self.folder.path().join("claims.db")
     }
 
-    /// Another process's store on the same file: no connection is shared.
-    pub(crate) async fn another(&self, lock_wait: Duration) -> SqliteStore {
+    /// Another process's store on the same file, which waits so long for locks.
+    pub(crate) async fn patient(&self, lock_wait: Duration) -> SqliteStore {
         SqliteStore::open(self.path(), lock_wait).await.unwrap()
     }
 
@@ -45,10 +47,22 @@ impl Fixture {
             .await
             .unwrap()
     }
+}
 
-    /// Runs the foreign program's statement; how many rows it changed.
-    pub(crate) async fn execute(&self, sql: impl Into<String>) -> u64 {
-        let sql = sqlx::raw_sql(sqlx::AssertSqlSafe(sql.into()));
+#[async_trait]
+impl Testbed for Fixture {
+    type Store = SqliteStore;
+
+    fn store(&self) -> &Arc<SqliteStore> {
+        &self.store
+    }
+
+    async fn another(&self) -> SqliteStore {
+        self.patient(SqliteStore::LOCK_WAIT).await
+    }
+
+    async fn execute(&self, sql: &str) -> u64 {
+        let sql = sqlx::raw_sql(sqlx::AssertSqlSafe(sql.to_owned()));
         let mut connection = self.foreign().await;
         let done = connection.execute(sql).await.unwrap();
         // Dropped, it would close on a thread of its own, some time later.
@@ -56,15 +70,11 @@ impl Fixture {
         done.rows_affected()
     }
 
-    /// The foreign program deletes a row.
-    pub(crate) async fn delete(&self, key: &ClaimKey) {
-        let sql = format!("DELETE FROM firstclaim_claims WHERE key = '{key}'");
-        assert_eq!(self.execute(sql).await, 1);
+    fn time(&self, seconds: i64) -> String {
+        seconds.to_string()
     }
 
-    /// The foreign program sets a row's status and nothing else.
-    pub(crate) async fn flip_status(&self, key: &ClaimKey, status: Status) {
-        let sql = format!("UPDATE firstclaim_claims SET status = '{status}' WHERE key = '{key}'");
-        assert_eq!(self.execute(sql).await, 1);
+    fn times(&self) -> RangeInclusive<i64> {
+        i64::MIN..=i64::MAX
     }
 }

@@ -9,7 +9,7 @@ use super::connection::{Patience, begin_immediate};
 pub(crate) const APPLICATION_ID: i32 = 0x4643_4c4d;
 
 /// The steps in order. A file's `user_version` is how many of them it has seen; a step that was released never changes.
-const STEPS: [&str; 1] = [
+const STEPS: [&str; 2] = [
     // WITHOUT ROWID: as fast as a table with a separate index on the key, and smaller.
     // The index is by status first: open claims are found without the ends, and rejected ones among millions of done ones.
     "CREATE TABLE firstclaim_claims (
@@ -45,6 +45,22 @@ const STEPS: [&str; 1] = [
     released_attempt INTEGER             -- the attempt before
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX firstclaim_claims_by_status ON firstclaim_claims (status, claimed_at, key);",
+    // Rows without job_key are of another program, the published load task for example.
+    "CREATE TABLE ingest_ledger (
+    upload_key TEXT NOT NULL PRIMARY KEY,
+    source_path TEXT NOT NULL,
+    claimed_at INTEGER NOT NULL DEFAULT (unixepoch()),  -- Unix seconds
+    completed_at INTEGER,                               -- Unix seconds
+    job_key TEXT,                                       -- the claim under which it is loaded
+    owner TEXT,                                         -- who holds that claim, 32 hex characters
+    attempt INTEGER,                                    -- which attempt of the job it is
+    full_digest TEXT,                                   -- SHA-256, 64 hex characters: upload_key is a part of it
+    released_at INTEGER                                 -- Unix seconds
+) STRICT, WITHOUT ROWID;
+CREATE INDEX ingest_ledger_open ON ingest_ledger (claimed_at, upload_key)
+    WHERE completed_at IS NULL AND job_key IS NOT NULL;
+CREATE INDEX ingest_ledger_foreign ON ingest_ledger (claimed_at, upload_key)
+    WHERE completed_at IS NULL AND job_key IS NULL;",
 ];
 
 /// The version of the tables that this program knows.

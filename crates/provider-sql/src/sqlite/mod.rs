@@ -2,7 +2,9 @@
 
 mod connection;
 mod error;
+mod ledger;
 mod migrate;
+mod values;
 
 #[cfg(test)]
 mod fixture;
@@ -24,7 +26,7 @@ use sqlx::{ConnectOptions, Executor, Row, Sqlite, SqliteConnection};
 use crate::columns::{ClaimRow, Misfit};
 use crate::listing::Listing;
 use crate::statements;
-use connection::{Patience, Slot, begin_immediate, options};
+use connection::{Lent, Patience, Slot, begin_immediate, options};
 use migrate::{APPLICATION_ID, Found, KNOWN, prepare};
 
 pub use error::{LockHeld, OpenError};
@@ -137,19 +139,8 @@ impl SqliteStore {
         }
     }
 
-    /// Writes a row, or says which one stands in the way.
-    async fn write(
-        &self,
-        key: &ClaimKey,
-        row: ClaimRow,
-        when: &Precondition,
-    ) -> Result<Result<Version, Option<SqliteRow>>, sqlx::Error> {
-        let query = match when {
-            Precondition::Absent => row.bind(sqlx::query(statements::INSERT.as_str())),
-            Precondition::Unchanged(Version(version)) => row
-                .bind(sqlx::query(statements::UPDATE.as_str()))
-                .bind(version.clone()),
-        };
+    /// The writer, in a transaction that has the write lock.
+    async fn begin(&self) -> Result<Lent<'_>, sqlx::Error> {
         let patience = Patience::new(self.lock_wait);
         let mut writer = loop {
             match self.writer.lend().await {
@@ -159,6 +150,34 @@ impl SqliteStore {
             }
         };
         begin_immediate(&mut writer, &patience).await?;
+        Ok(writer)
+    }
+
+    /// The rows that a writing statement returns.
+    async fn change<'q>(
+        &self,
+        doing: &'static str,
+        query: Query<'q, Sqlite, SqliteArguments>,
+    ) -> Result<Vec<SqliteRow>, StoreError> {
+        let attempt = async {
+            let mut writer = self.begin().await?;
+            let rows = query.fetch_all(&mut *writer).await?;
+            writer.execute("COMMIT").await?;
+            writer.give_back();
+            Ok(rows)
+        };
+        attempt
+            .await
+            .map_err(|error| self.unavailable(doing, error))
+    }
+
+    /// Writes a row, or says which one stands in the way.
+    async fn write<'q>(
+        &self,
+        key: &ClaimKey,
+        query: Query<'q, Sqlite, SqliteArguments>,
+    ) -> Result<Result<Version, Option<SqliteRow>>, sqlx::Error> {
+        let mut writer = self.begin().await?;
         let outcome = match query.fetch_optional(&mut *writer).await? {
             Some(written) => {
                 let version = written.try_get("version")?;
@@ -176,28 +195,7 @@ impl SqliteStore {
     }
 
     fn stored(&self, row: &SqliteRow) -> Result<(ClaimKey, Stored), StoreError> {
-        let unreadable = |error| self.unreadable(row, error);
-        let version = row.try_get("version").map_err(unreadable)?;
-        let (key, record) = ClaimRow::read(row)
-            .map_err(unreadable)?
-            .decode()
-            .map_err(|misfit| misfit.in_store(self))?;
-        let version = Version(version);
-        Ok((key, Stored { record, version }))
-    }
-
-    /// A column whose bytes are not what its type says, text that is not UTF-8 for example.
-    fn unreadable(&self, row: &SqliteRow, error: sqlx::Error) -> StoreError {
-        match error {
-            sqlx::Error::ColumnDecode { index, source } => Misfit::in_column(
-                &row.try_get::<String, _>("key").unwrap_or_default(),
-                index.trim_matches('"'),
-                "a value of the column's type",
-                &source.to_string(),
-            )
-            .in_store(self),
-            error => self.unavailable("reading a claim", error),
-        }
+        ClaimRow::read(row).map_err(|misfit| misfit.in_store(self))
     }
 
     fn unavailable(&self, doing: &'static str, error: sqlx::Error) -> StoreError {
@@ -227,7 +225,15 @@ impl ClaimStore for SqliteStore {
         record: &Record,
         when: &Precondition,
     ) -> Result<Version, StoreError> {
-        let row = ClaimRow::encode(key, record).map_err(|misfit| misfit.in_store(self))?;
+        let invalid = |misfit: Misfit| misfit.in_store(self);
+        let row = ClaimRow::encode(key, record).map_err(invalid)?;
+        let query = match when {
+            Precondition::Absent => row.bind(sqlx::query(statements::INSERT.as_str())),
+            Precondition::Unchanged(Version(version)) => row
+                .bind(sqlx::query(statements::UPDATE.as_str()))
+                .map(|query| query.bind(version.clone())),
+        };
+        let query = query.map_err(invalid)?;
         // A duplicate needs no lock: a row that stands now is in the way, whatever becomes of it.
         if *when == Precondition::Absent
             && let Some(standing) = self.get(key).await?
@@ -235,7 +241,7 @@ impl ClaimStore for SqliteStore {
             let standing = Some(Box::new(standing));
             return Err(StoreError::Conflict { standing });
         }
-        let written = self.write(key, row, when).await;
+        let written = self.write(key, query).await;
         match written.map_err(|error| self.unavailable("writing a claim", error))? {
             Ok(version) => Ok(version),
             Err(row) => Err(StoreError::Conflict {

@@ -10,8 +10,9 @@ use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection, Executor, Row};
 use tempfile::TempDir;
 
-use super::chain;
+use crate::cases::{Testbed, chain};
 use crate::columns::ClaimRow;
+use crate::ledger::Ledger;
 use crate::samples::{bare, numbered_key};
 use crate::sqlite::connection::options;
 use crate::sqlite::fixture::Fixture;
@@ -214,11 +215,25 @@ async fn a_file_of_another_application_is_refused_and_left_alone() {
 }
 
 #[tokio::test]
+async fn a_file_of_an_older_version_is_brought_up_to_date_and_keeps_its_claims() {
+    let fixture = Fixture::new().await;
+    let (key, record) = (numbered_key(1), bare(Status::Done, 1));
+    let absent = &Precondition::Absent;
+    fixture.store.put(&key, &record, absent).await.unwrap();
+    fixture
+        .execute("DROP TABLE ingest_ledger; PRAGMA user_version = 1")
+        .await;
+    let store = fixture.another().await;
+    assert_eq!(store.get(&key).await.unwrap().unwrap().record, record);
+    assert_eq!(store.upload("k").await.unwrap(), None);
+}
+
+#[tokio::test]
 async fn a_file_of_a_newer_version_is_refused_and_left_alone() {
     let fixture = Fixture::new().await;
     let newer = KNOWN + 1;
     fixture
-        .execute(format!("PRAGMA user_version = {newer}"))
+        .execute(&format!("PRAGMA user_version = {newer}"))
         .await;
     fixture.store.close().await.unwrap();
     let error = refusal(&fixture.path()).await;

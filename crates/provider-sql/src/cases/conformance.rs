@@ -1,4 +1,4 @@
-//! The conformance suite on SQLite, every handle a connection of its own.
+//! The conformance suite, every handle a connection of its own.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,45 +7,41 @@ use async_trait::async_trait;
 use identity_core::claim::conformance::{self, Subject};
 use identity_core::claim::{ClaimKey, ClaimStore, Status};
 
-use super::super::SqliteStore;
-use super::super::fixture::Fixture;
+use super::Testbed;
 
-struct Sqlite {
-    fixture: Fixture,
+struct Examined<'a, T: Testbed> {
+    bed: &'a T,
     /// Two processes' worth of connections, handed out in turn.
-    handles: [Arc<SqliteStore>; 2],
+    handles: [Arc<T::Store>; 2],
     next: AtomicUsize,
 }
 
 #[async_trait]
-impl Subject for Sqlite {
+impl<T: Testbed> Subject for Examined<'_, T> {
     fn store(&self) -> Arc<dyn ClaimStore> {
         let next = self.next.fetch_add(1, Ordering::Relaxed);
         self.handles[next % self.handles.len()].clone()
     }
 
     async fn delete(&self, key: &ClaimKey) {
-        self.fixture.delete(key).await;
+        self.bed.delete(key).await;
     }
 
     async fn flip_status(&self, key: &ClaimKey, status: Status) {
-        self.fixture.flip_status(key, status).await;
+        self.bed.flip_status(key, status).await;
     }
 
     async fn forget_lease(&self, key: &ClaimKey) {
         let nulls = "owner = NULL, revision = NULL, lease_until = NULL";
         let sql = format!("UPDATE firstclaim_claims SET {nulls} WHERE key = '{key}'");
-        assert_eq!(self.fixture.execute(sql).await, 1);
+        assert_eq!(self.bed.execute(&sql).await, 1);
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn sqlite_conforms() {
-    let fixture = Fixture::new().await;
-    let other = Arc::new(fixture.another(SqliteStore::LOCK_WAIT).await);
-    let handles = [fixture.store.clone(), other];
-    let subject = Sqlite {
-        fixture,
+pub(crate) async fn the_store_conforms(bed: &impl Testbed) {
+    let handles = [bed.store().clone(), Arc::new(bed.another().await)];
+    let subject = Examined {
+        bed,
         handles,
         next: AtomicUsize::new(0),
     };

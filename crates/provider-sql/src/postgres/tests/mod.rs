@@ -1,0 +1,10 @@
+//! What the store promises, against a real server.
+
+mod claims;
+mod connecting;
+mod ledger;
+mod proxy;
+
+mod cases {
+    crate::cases::on!(crate::postgres::fixture::Fixture::new());
+}
