@@ -57,6 +57,14 @@ pub(super) fn unneeded<'a, T: Deserialize<'a>>(raw: Raw<'a>) -> Option<T> {
     }
 }
 
+/// The text of an object's first field, if that has this name (in its quotes) and is a string without escapes.
+pub(super) fn first_text(raw: Raw<'_>, name: &str) -> Option<String> {
+    let fields = raw?.get().strip_prefix('{')?.trim_start();
+    let value = fields.strip_prefix(name)?.trim_start().strip_prefix(':')?;
+    let (text, _) = value.trim_start().strip_prefix('"')?.split_once('"')?;
+    (!text.is_empty() && !text.contains('\\')).then(|| text.to_owned())
+}
+
 /// A whole number, written as a number or as a string.
 pub(super) fn integer(raw: Raw<'_>) -> Option<u64> {
     raw?.get().trim_matches('"').parse().ok()

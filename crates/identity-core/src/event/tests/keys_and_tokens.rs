@@ -374,6 +374,27 @@ fn details_are_told_as_they_stand_and_differ_without_consequence() {
 }
 
 #[test]
+fn a_request_id_is_told_wherever_it_stands() {
+    let told = |elements: &str| {
+        let text = notification_of("k")
+            .to_string()
+            .replace(r#"{"x-amz-request-id":"C3D13FE58DE4C810"}"#, elements);
+        only(&read_text(&text)).details.request_id
+    };
+    for elements in [
+        r#"{"x-amz-request-id":"R","x-amz-id-2":"I"}"#,
+        r#"{ "x-amz-request-id" : "R" }"#,
+        r#"{"x-amz-id-2":"I","x-amz-request-id":"R"}"#,
+        r#"{"x-amz-request-id":"\u0052"}"#,
+    ] {
+        assert_eq!(told(elements).as_deref(), Some("R"), "{elements}");
+    }
+    for elements in ["{}", "[]", "null", r#"{"x-amz-request-id":""}"#] {
+        assert_eq!(told(elements), None, "{elements}");
+    }
+}
+
+#[test]
 fn a_field_that_identity_does_not_need_may_hold_anything() {
     let plain = record(&json!({"key": "k", "eTag": ETAG}));
     let expected = identity_of(&event_in(&notification([plain.clone()])));
