@@ -200,17 +200,17 @@ pub(crate) fn postgres() {
             })
             .collect()
     };
-    let (empty, full) = (stores("empty"), stores("full"));
+    let (empty, full) = (stores("claims_few"), stores("claims_many"));
     let hex = "md5(i::text) || md5((-i)::text)";
     psql(
-        "full",
+        "claims_many",
         &fill(
             hex,
             &format!("generate_series(1, {ENDS}) AS n(i)"),
             "to_timestamp(1767323045)",
         ),
     );
-    psql("full", "VACUUM ANALYZE");
+    psql("claims_many", "VACUUM ANALYZE");
     compare(&runtime, "PostgreSQL (fsync off)", &empty, &full);
 }
 

@@ -413,3 +413,17 @@ fn two_folders_of_one_name_need_another_name() {
     let ran = bench.run(&["run", "one/in", "other=two/in"]);
     assert!(ran.last_line().starts_with("processed=2 "), "{ran:?}");
 }
+
+#[test]
+fn a_store_that_is_deleted_while_it_is_in_use() {
+    let bench =
+        Bench::new("exec = ['sh', '-c', 'touch started; while ! [ -e go ]; do sleep 0.05; done']");
+    bench.write("event.json", notification(&[record("a.tif", "e1")]));
+    let mut command = bench.command(&["run", "event.json"]);
+    let worker = bench.start("worker", command.env("FIRSTCLAIM_LEASE_SECONDS", "3"));
+    tests::eventually("the job runs", || bench.path("started").exists());
+    std::fs::remove_file(bench.path("firstclaim.db")).unwrap();
+    bench.write("go", "");
+    let ran = worker.end(&bench);
+    assert_refused(&ran, 1, &["firstclaim.db", "deleted or replaced"]);
+}

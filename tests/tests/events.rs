@@ -76,6 +76,7 @@ fn skipped(items: &[Item]) -> Vec<&'static str> {
         .iter()
         .filter_map(|item| match &item.reading {
             Reading::Ignored(reason) => Some(reason.as_str()),
+            Reading::Incomplete(_) => Some(Ignored::Incomplete.as_str()),
             Reading::Reply(_) => Some(Ignored::Handshake.as_str()),
             _ => None,
         })

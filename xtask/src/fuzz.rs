@@ -8,17 +8,15 @@ const CASES: &str = "100000";
 /// Runs them in a release build: some of them parse megabytes.
 pub(crate) fn fuzz() -> Result<()> {
     // Each name is the part of the tests' paths that says what they are about.
-    for which in ["event::tests::properties", "identity::"] {
-        let mut test = cargo(&[
-            "test",
-            "--locked",
-            "--release",
-            "-p",
-            "identity-core",
-            "--lib",
-            which,
-        ]);
-        run(test.env("PROPTEST_CASES", CASES))?;
+    let properties: [&[&str]; 4] = [
+        &["identity-core", "--lib", "event::tests::properties"],
+        &["identity-core", "--lib", "identity::"],
+        &["identity-core", "--test", "parsers"],
+        &["tests", "--test", "events"],
+    ];
+    for which in properties {
+        let mut test = cargo(&["test", "--locked", "--release", "-p"]);
+        run(test.args(which).env("PROPTEST_CASES", CASES))?;
     }
     Ok(())
 }

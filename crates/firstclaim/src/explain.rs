@@ -103,6 +103,14 @@ impl Explainer<'_> {
                 told.add("kind", reason.as_str());
                 told.add("run would", "acknowledge it: it is no new object");
             }
+            Reading::Incomplete(event) => {
+                told.add("object", event.address.to_string());
+                told.add("kind", "incomplete");
+                told.add(
+                    "run would",
+                    "record that it waits, and acknowledge it: its commit has an event of its own",
+                );
+            }
             Reading::Unreadable(unreadable) => {
                 told.add("error", error_chain(&unreadable.error));
                 told.add(

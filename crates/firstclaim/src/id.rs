@@ -112,6 +112,12 @@ fn line(item: &Item, deriver: &Deriver) -> (Line, Option<String>) {
             },
             None,
         ),
+        Reading::Incomplete(_) => (
+            Line::Ignored {
+                ignored: Ignored::Incomplete.as_str(),
+            },
+            None,
+        ),
         Reading::Reply(_) => (
             Line::Ignored {
                 ignored: Ignored::Handshake.as_str(),

@@ -43,21 +43,24 @@ fn main() -> ExitCode {
 fn start(cli: Cli) -> Result<Ended, Failure> {
     let settings = settings()?;
     log_to_stderr(&settings)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
+    match cli.command {
+        Command::Id(args) => id::id(&args, &settings),
+        Command::Key(args) => key::key(&args),
+        Command::Vectors(args) => vectors::vectors(&args),
+        Command::Completions { shell } => Ok(completions(shell)),
+        Command::Explain(args) => wait_for(explain::explain(&args, &settings)),
+        Command::Run(args) => wait_for(run::run(args, settings)),
+        Command::Claims(args) => wait_for(claims::claims(args.command, &settings)),
+    }
+}
+
+/// Runs a command that talks to a store, on a runtime of its own. The others need none.
+fn wait_for(command: impl Future<Output = Result<Ended, Failure>>) -> Result<Ended, Failure> {
+    tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
-        .map_err(|error| Failure::failed("the runtime cannot be started").because(error))?;
-    runtime.block_on(async {
-        match cli.command {
-            Command::Id(args) => id::id(&args, &settings),
-            Command::Key(args) => key::key(&args),
-            Command::Explain(args) => explain::explain(&args, &settings).await,
-            Command::Completions { shell } => Ok(completions(shell)),
-            Command::Run(args) => run::run(args, settings).await,
-            Command::Claims(args) => claims::claims(args.command, &settings).await,
-            Command::Vectors(args) => vectors::vectors(&args),
-        }
-    })
+        .map_err(|error| Failure::failed("the runtime cannot be started").because(error))?
+        .block_on(command)
 }
 
 fn completions(shell: clap_complete::Shell) -> Ended {

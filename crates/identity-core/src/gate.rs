@@ -154,6 +154,7 @@ impl Gate {
         let event = match &item.reading {
             Reading::Event(event) => event,
             Reading::Ignored(kind) => return ignored(None, NoJob::Kind(*kind)),
+            Reading::Incomplete(event) => return self.incomplete(event).await,
             // Whoever received it gives the answer; there is no job in it.
             Reading::Reply(_) => return ignored(None, NoJob::Kind(Ignored::Handshake)),
             Reading::Unreadable(unreadable) => return self.unreadable(unreadable).await,
@@ -242,6 +243,53 @@ impl Gate {
         })
     }
 
+    /// Records an object that is not whole yet as waiting, for the sweep: if its commit never tells of itself, nothing
+    /// else would.
+    async fn incomplete(&self, event: &StorageEvent) -> Prepared {
+        let address = &event.address;
+        let wanted = self.inner.parts.allow.allows(address)
+            && self.contract().select().selects(&address.key.display());
+        if !wanted {
+            return ignored(Some(address), NoJob::NotSelected);
+        }
+        let key = digest("firstclaim/incomplete/1\n", &self.place(address));
+        let now = self.clock().unix_millis();
+        let record = Record {
+            status: Status::Waiting,
+            reason: None,
+            finished_at: None,
+            waiting_until: Some(now.plus(self.claims().terms().lease)),
+            object: Some(RecordedObject::new(address, None)),
+            ..self.rejection(
+                Reason::Refused,
+                "its commit has an event of its own".to_owned(),
+            )
+        };
+        let outcome = match self.claims().record(&key, record).await {
+            Ok(_) => Outcome::Ignored(NoJob::Kind(Ignored::Incomplete)),
+            Err(error) => Outcome::Unavailable {
+                part: part_of(&error),
+                error: error_chain(&error),
+            },
+        };
+        Prepared::Settled(Settled {
+            key: Some(key),
+            uri: Some(address.to_string()),
+            outcome,
+        })
+    }
+
+    /// What tells an object from every other, and the pipeline that it is for.
+    fn place<'a>(&'a self, address: &'a ObjectAddress) -> [&'a [u8]; 5] {
+        [
+            self.inner.pipeline.name.as_bytes(),
+            address.provider.as_str().as_bytes(),
+            address.account.as_deref().unwrap_or_default().as_bytes(),
+            address.container.as_bytes(),
+            address.key.exact_bytes(),
+        ]
+    }
+
     /// Records an event that was read and may not, or cannot, become a job, under the digest of what it says. The
     /// record holds all of it, so there is no body to keep; and two deliveries of it are one record.
     async fn refuse(&self, event: &StorageEvent, reason: Reason, error: String) -> Prepared {
@@ -252,18 +300,20 @@ impl Gate {
             ..
         } = event;
         let token_text = token.as_ref().map(ToString::to_string).unwrap_or_default();
-        let pipeline = &self.inner.pipeline;
+        let [pipeline, provider, account, container, name] = self.place(address);
+        let etag = etag.as_deref().unwrap_or_default().as_bytes();
+        let (token_text, reason_text) = (token_text.as_bytes(), reason.as_str().as_bytes());
         let key = digest(
             "firstclaim/refused/1\n",
             &[
-                address.provider.as_str().as_bytes(),
-                address.account.as_deref().unwrap_or_default().as_bytes(),
-                address.container.as_bytes(),
-                address.key.exact_bytes(),
-                token_text.as_bytes(),
-                etag.as_deref().unwrap_or_default().as_bytes(),
-                pipeline.name.as_bytes(),
-                reason.as_str().as_bytes(),
+                pipeline,
+                provider,
+                account,
+                container,
+                name,
+                token_text,
+                etag,
+                reason_text,
             ],
         );
         let object = Some(RecordedObject::new(address, token.as_ref()));

@@ -11,7 +11,7 @@ use super::{
         self, Answer, Ask, ClaimOutcome, Claiming, End, HolderOutcome, Holding, Recording,
         RecordingOutcome, Step, Terms,
     },
-    record::{ClaimKey, Owner, Record, RecordedObject, RecordedPipeline, UnixMillis},
+    record::{ClaimKey, Owner, Record, RecordedObject, RecordedPipeline, Revision, UnixMillis},
     store::{ClaimStore, Precondition, StoreError, Stored},
 };
 use crate::host::{Clock, Entropy};
@@ -290,12 +290,19 @@ impl Claims {
         }
     }
 
-    /// Records a rejection that no attempt made, unless an end stands under the key already. Returns what stands then.
+    /// Records what no attempt made, a rejection or a wait, unless an end stands under the key already. Returns what stands then.
     ///
     /// # Errors
     ///
     /// [`ClaimError`], every variant but `Unknown`: it may not be recorded, so what it is about must come again.
     pub async fn record(&self, key: &ClaimKey, record: Record) -> Result<Box<Record>, ClaimError> {
+        let owner = self.entropy.owner().map_err(ClaimError::Entropy)?;
+        let revision = Some(Revision { owner, write: 1 });
+        let record = Record {
+            owner: Some(owner),
+            revision,
+            ..record
+        };
         let mut call = Recording::new(record);
         let mut conversation = Conversation::new(self, key);
         let mut step = call.start();

@@ -456,8 +456,8 @@ pub enum RecordingOutcome {
     Unclear,
 }
 
-/// One call that records a rejection of something that never became an attempt: an unreadable delivery, a refused
-/// event, a collapsed pair.
+/// One call that records something that never became an attempt: an unreadable delivery, a refused event, a collapsed
+/// pair, an object that is not whole yet.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Recording {
     record: Box<Record>,
@@ -485,7 +485,9 @@ impl Recording {
     pub fn step(&mut self, answer: Answer) -> Step<RecordingOutcome> {
         match answer {
             Answer::Written(_) => Step::Finished(RecordingOutcome::Recorded(self.record.clone())),
-            Answer::Conflict(Some(row)) | Answer::Row(Some(row)) if row.record.status.is_end() => {
+            Answer::Conflict(Some(row)) | Answer::Row(Some(row))
+                if row.record.status.is_end() || row.record.revision == self.record.revision =>
+            {
                 Step::Finished(RecordingOutcome::Recorded(Box::new(row.record)))
             }
             // An operator released it, and it came again as it was.

@@ -93,9 +93,14 @@ pub(super) fn read(told: &Told<'_, '_>, account: Option<&str>) -> Result<Reading
         Type::Change(Change::None(reason)) => Ok(Reading::Ignored(reason)),
         Type::Change(Change::NewObject) => {
             let data = told.data.object("data")?;
+            let event = || written(told, data, (&data.url, "data.url"), account);
             match unfinished(data) {
+                Some(Ignored::Incomplete) => Ok(match event()? {
+                    Reading::Event(event) => Reading::Incomplete(event),
+                    other => other,
+                }),
                 Some(reason) => Ok(Reading::Ignored(reason)),
-                None => written(told, data, (&data.url, "data.url"), account),
+                None => event(),
             }
         }
         Type::Renamed => {

@@ -273,6 +273,9 @@ pub enum Reading {
     Event(Box<StorageEvent>),
     /// Understood, and by its kind no job: acknowledged and counted.
     Ignored(Ignored),
+    /// An object that is being made and not whole yet ([`Ignored::Incomplete`]): the event of its commit is the job. It
+    /// is recorded as waiting, for that event may never come.
+    Incomplete(Box<StorageEvent>),
     /// A handshake: the source wants this answer, and nothing else.
     Reply(Reply),
     /// Not understood, or refused: recorded, then acknowledged.

@@ -38,6 +38,11 @@ pub use error::{LockHeld, OpenError};
 #[derive(Debug)]
 pub struct SqliteStore {
     path: PathBuf,
+    /// Which file the path named when it was opened.
+    #[cfg(unix)]
+    identity: (u64, u64),
+    #[cfg(not(unix))]
+    identity: (),
     lock_wait: Duration,
     reader: Slot,
     writer: Slot,
@@ -77,6 +82,8 @@ impl SqliteStore {
         let path = path.to_owned();
         match found {
             Found::Ready => Ok(Self {
+                identity: identity_of(&path)
+                    .map_err(|error| OpenError::sqlite(&path, lock_wait, error.into()))?,
                 path,
                 lock_wait,
                 // A file that is gone later is an error, not a new and empty store.
@@ -141,6 +148,11 @@ impl SqliteStore {
 
     /// The writer, in a transaction that has the write lock.
     async fn begin(&self) -> Result<Lent<'_>, sqlx::Error> {
+        if identity_of(&self.path).ok() != Some(self.identity) {
+            return Err(sqlx::Error::Io(std::io::Error::other(
+                "the file was deleted or replaced while it was in use: what is written to it now would be lost",
+            )));
+        }
         let patience = Patience::new(self.lock_wait);
         let mut writer = loop {
             match self.writer.lend().await {
@@ -284,6 +296,20 @@ async fn connect(
     let mut connection = options.connect().await?;
     let found = prepare(&mut connection, patience).await?;
     Ok((connection, found))
+}
+
+/// Which file is there under the path: device and number. SQLite goes on writing to a file that was deleted.
+#[cfg(unix)]
+fn identity_of(path: &Path) -> std::io::Result<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt as _;
+    let metadata = std::fs::metadata(path)?;
+    Ok((metadata.dev(), metadata.ino()))
+}
+
+/// Elsewhere a file that is in use cannot be deleted.
+#[cfg(not(unix))]
+fn identity_of(_: &Path) -> std::io::Result<()> {
+    Ok(())
 }
 
 fn get<'q>(key: &ClaimKey) -> Query<'q, Sqlite, SqliteArguments> {

@@ -513,3 +513,29 @@ async fn a_job_that_reads_what_cannot_be_read_here_is_not_claimed() {
     );
     assert_eq!(bench.rows().await, []);
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_is_not_whole_yet_is_recorded_as_waiting_and_then_acknowledged() {
+    let bench = Bench::new(&[]);
+    let created = item(
+        r#"{"eventType":"Microsoft.Storage.BlobCreated","subject":"/blobServices/default/containers/geo/blobs/a.shp","data":{"api":"CreateFile","contentLength":0,"eTag":"0x1","url":"https://acct.blob.core.windows.net/geo/a.shp"}}"#,
+    );
+    for _ in 0..2 {
+        let settled = bench.gate().settle(&created).await;
+        assert_eq!(
+            settled.outcome.disposition(),
+            Disposition::Ack,
+            "{settled:?}"
+        );
+        let row = bench.record(&settled).await;
+        assert_eq!((row.status, row.attempt), (Status::Waiting, 0));
+        assert_eq!(row.object.unwrap().to_string(), "azblob://acct/geo/a.shp");
+    }
+    *bench.store.away.lock().unwrap() = true;
+    let settled = bench.gate().settle(&created).await;
+    assert!(
+        matches!(settled.outcome, Outcome::Unavailable { .. }),
+        "{settled:?}"
+    );
+    assert_eq!((bench.rows().await.len(), bench.runs().len()), (1, 0));
+}
