@@ -211,7 +211,7 @@ pub(crate) fn postgres() {
         ),
     );
     psql("claims_many", "VACUUM ANALYZE");
-    compare(&runtime, "PostgreSQL (fsync off)", &empty, &full);
+    compare(&runtime, "PostgreSQL", &empty, &full);
 }
 
 /// The server's URL with another database.

@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use crate::{
-    postgres::{Server, Tls},
+    postgres::{Disk, Server, Tls},
     run::{Result, cargo, run, say, target},
 };
 
@@ -17,7 +17,7 @@ pub(crate) fn bench(sections: &[&str]) -> Result<()> {
         "-p",
         "firstclaim",
     ]))?;
-    let server = Server::start(Tls::Off)?;
+    let server = Server::start(Tls::Off, Disk::Waited)?;
     let mut bench = cargo(&[
         "bench",
         "--locked",

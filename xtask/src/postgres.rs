@@ -37,6 +37,24 @@ pub(crate) enum Tls {
     Off,
 }
 
+/// Whether the server waits until what it writes is on disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Disk {
+    /// It does, as servers do whose data is to last.
+    Waited,
+    /// It does not: nothing outlives the tests.
+    Ignored,
+}
+
+impl Disk {
+    fn fsync(self) -> &'static str {
+        match self {
+            Self::Waited => "on",
+            Self::Ignored => "off",
+        }
+    }
+}
+
 /// A server that runs as long as this value lives.
 #[derive(Debug)]
 pub(crate) struct Server {
@@ -50,10 +68,10 @@ pub(crate) struct Server {
 
 impl Server {
     /// Starts a server with nothing in it, and waits until it lets clients in.
-    pub(crate) fn start(tls: Tls) -> Result<Self> {
+    pub(crate) fn start(tls: Tls, disk: Disk) -> Result<Self> {
         let programs = programs()?;
         let folder = folder()?;
-        match Self::start_in(&folder, &programs, tls) {
+        match Self::start_in(&folder, &programs, tls, disk) {
             Ok(server) => Ok(server),
             Err(what) => {
                 // If it cannot be removed, it is a temporary folder, and the reason before is the one to tell.
@@ -63,7 +81,7 @@ impl Server {
         }
     }
 
-    fn start_in(folder: &Path, programs: &Path, tls: Tls) -> Result<Self> {
+    fn start_in(folder: &Path, programs: &Path, tls: Tls, disk: Disk) -> Result<Self> {
         let data = folder.join("data");
         let initdb = [
             "--username=postgres",
@@ -83,8 +101,7 @@ impl Server {
             "listen_addresses=127.0.0.1".to_owned(),
             format!("port={port}"),
             "max_connections=300".to_owned(),
-            // Nothing here outlives the tests: the disk need not be waited for.
-            "fsync=off".to_owned(),
+            format!("fsync={}", disk.fsync()),
         ];
         if tls == Tls::On {
             self_signed(folder, &certificate)?;

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, process::Command};
 
-use crate::postgres::{Server, Tls};
+use crate::postgres::{Disk, Server, Tls};
 use crate::run::{Result, cargo, root, run, target};
 
 /// How many requests the differential test asks, and with which seed: the same ones every time.
@@ -74,8 +74,8 @@ pub(crate) fn test() -> Result<()> {
 
 /// What needs a PostgreSQL server. The servers are gone afterwards, whatever happens.
 fn postgres() -> Result<()> {
-    let plain = Server::start(Tls::Off)?;
-    let secure = Server::start(Tls::On)?;
+    let plain = Server::start(Tls::Off, Disk::Ignored)?;
+    let secure = Server::start(Tls::On, Disk::Ignored)?;
     let tests = [
         ["provider-sql", "--lib", "postgres::"],
         ["tests", "--test", "postgres"],
