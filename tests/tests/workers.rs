@@ -1,6 +1,8 @@
 //! Workers as processes: racing, killed, frozen, interrupted. One SQLite file, the real program, real signals.
 #![allow(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+use std::process::Command;
+
 use tests::{Bench, eventually, is_alive, kill, notification, race, record};
 
 /// A job that tells its attempt and its process, then waits for the file `go`, unless it is a later attempt.
@@ -10,7 +12,14 @@ if [ "$FIRSTCLAIM_JOB_ATTEMPT" = 1 ]; then while ! [ -e go ]; do sleep 0.05; don
 echo "$FIRSTCLAIM_JOB_ATTEMPT" >> finished
 ''']"#;
 
-const SHORT_LEASE: (&str, &str) = ("FIRSTCLAIM_LEASE_SECONDS", "2");
+/// The run of the one event, whose lease ends soon once nobody renews it; it logs what becomes of events.
+fn run_with_a_short_lease(bench: &Bench) -> Command {
+    let mut command = bench.command(&["run", "event.json"]);
+    command
+        .env("FIRSTCLAIM_LEASE_SECONDS", "2")
+        .env("FIRSTCLAIM_LOG", "info");
+    command
+}
 
 fn one_event(bench: &Bench) {
     bench.write("event.json", notification(&[record("a.tif", "e1")]));
@@ -43,11 +52,7 @@ fn a_hundred_processes_run_each_of_a_thousand_jobs_once() {
 fn a_killed_worker_s_job_is_finished_by_another_as_attempt_2() {
     let bench = Bench::new(PATIENT);
     one_event(&bench);
-    let run = || {
-        let mut command = bench.command(&["run", "event.json"]);
-        command.env(SHORT_LEASE.0, SHORT_LEASE.1);
-        command
-    };
+    let run = || run_with_a_short_lease(&bench);
     let worker = bench.start("killed", &mut run());
     let orphan = first_job(&bench);
     worker.signal("KILL");
@@ -73,13 +78,7 @@ fn a_killed_worker_s_job_is_finished_by_another_as_attempt_2() {
 fn a_frozen_worker_finds_its_claim_lost_and_its_child_is_gone() {
     let bench = Bench::new(PATIENT);
     one_event(&bench);
-    let run = || {
-        let mut command = bench.command(&["run", "event.json"]);
-        command
-            .env(SHORT_LEASE.0, SHORT_LEASE.1)
-            .env("FIRSTCLAIM_LOG", "info");
-        command
-    };
+    let run = || run_with_a_short_lease(&bench);
     let frozen = bench.start("frozen", &mut run());
     let child = first_job(&bench);
     frozen.signal("STOP");
@@ -115,11 +114,7 @@ fn a_frozen_worker_finds_its_claim_lost_and_its_child_is_gone() {
 fn a_frozen_worker_whose_job_ended_meanwhile_records_nothing() {
     let bench = Bench::new(PATIENT);
     one_event(&bench);
-    let run = || {
-        let mut command = bench.command(&["run", "event.json"]);
-        command.env(SHORT_LEASE.0, SHORT_LEASE.1);
-        command
-    };
+    let run = || run_with_a_short_lease(&bench);
     let frozen = bench.start("frozen", &mut run());
     let child = first_job(&bench);
     frozen.signal("STOP");
@@ -302,7 +297,7 @@ fn a_run_whose_reader_goes_away_stops_its_jobs_and_records_it() {
     bench.write("ignored.json", ignored);
     // `true` reads nothing: the line for the second event finds its reader gone, while the first one's job runs.
     let script = "\"$0\" run --json --concurrency 2 event.json ignored.json | true";
-    let mut shell = std::process::Command::new("sh");
+    let mut shell = Command::new("sh");
     shell
         .args(["-c", script])
         .arg(tests::program())
@@ -323,7 +318,7 @@ fn a_signal_is_heard_while_a_source_is_a_pipe_that_nobody_writes_to() {
     let bench = Bench::new(PATIENT);
     let pipe = bench.path("pipe");
     assert!(
-        std::process::Command::new("mkfifo")
+        Command::new("mkfifo")
             .arg(&pipe)
             .status()
             .unwrap()
@@ -342,7 +337,7 @@ fn a_signal_is_heard_while_a_source_is_a_pipe_that_nobody_writes_to() {
 fn a_run_started_by_nohup_outlives_its_terminal() {
     let bench = Bench::new(PATIENT);
     one_event(&bench);
-    let mut nohup = std::process::Command::new("nohup");
+    let mut nohup = Command::new("nohup");
     nohup
         .arg(tests::program())
         .args(["run", "event.json"])

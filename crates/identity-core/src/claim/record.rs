@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::identity::{JobId, ObjectAddress, Provider, TokenKind, VersionToken};
+use crate::identity::{JobId, ObjectAddress, Provider, TokenKind, VersionToken, hex};
 
 /// The key of a claim: 64 lower-case hex characters, a job ID or another SHA-256 of this crate's.
 ///
@@ -13,21 +13,12 @@ pub struct ClaimKey(String);
 impl ClaimKey {
     /// The key with this text, or `None` unless it is 64 lower-case hex characters.
     pub fn parse(text: &str) -> Option<Self> {
-        let hex = text.len() == 64
-            && text
-                .bytes()
-                .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-        hex.then(|| Self(text.to_owned()))
+        hex::from_hex(text).map(|_| Self(text.to_owned()))
     }
 
     /// The key of this SHA-256 digest.
     pub fn from_digest(digest: [u8; 32]) -> Self {
-        use fmt::Write as _;
-        let mut text = String::with_capacity(64);
-        for byte in digest {
-            let _ = write!(text, "{byte:02x}"); // writing to a String cannot fail
-        }
-        Self(text)
+        Self(hex::to_hex(&digest))
     }
 
     /// The 64 characters.

@@ -19,7 +19,7 @@ pub mod token;
 pub mod uri;
 pub mod vectors;
 
-mod hex;
+pub(crate) mod hex;
 mod short_hash;
 
 pub use job_id::{Deriver, JobId, Material};

@@ -361,19 +361,7 @@ async fn race(
 async fn race_absent(subject: &dyn Subject, seed: u64) -> CaseResult {
     for round in 0..ROUNDS {
         let key = key(seed, &format!("race absent {round}"));
-        let winners = race(subject, &key, &Precondition::Absent).await?;
-        let stands = get(&subject.store(), &key)
-            .await?
-            .map(|stored| stored.record);
-        ensure!(
-            winners.len() == 1,
-            "round {round}: {} of {RACERS} won",
-            winners.len()
-        );
-        ensure!(
-            stands.as_ref() == winners.first(),
-            "round {round}: {winners:?} won, but {stands:?} stands"
-        );
+        one_wins(subject, round, &key, &Precondition::Absent).await?;
     }
     Ok(())
 }
@@ -382,20 +370,31 @@ async fn race_unchanged(subject: &dyn Subject, seed: u64) -> CaseResult {
     for round in 0..ROUNDS {
         let key = key(seed, &format!("race unchanged {round}"));
         let version = put(&subject.store(), &key, &won(owner()?), Precondition::Absent).await?;
-        let winners = race(subject, &key, &Precondition::Unchanged(version)).await?;
-        let stands = get(&subject.store(), &key)
-            .await?
-            .map(|stored| stored.record);
-        ensure!(
-            winners.len() == 1,
-            "round {round}: {} of {RACERS} won",
-            winners.len()
-        );
-        ensure!(
-            stands.as_ref() == winners.first(),
-            "round {round}: {winners:?} won, but {stands:?} stands"
-        );
+        one_wins(subject, round, &key, &Precondition::Unchanged(version)).await?;
     }
+    Ok(())
+}
+
+/// Of those who write at once one wins, and its record is what stands.
+async fn one_wins(
+    subject: &dyn Subject,
+    round: u32,
+    key: &ClaimKey,
+    when: &Precondition,
+) -> CaseResult {
+    let winners = race(subject, key, when).await?;
+    let stands = get(&subject.store(), key)
+        .await?
+        .map(|stored| stored.record);
+    ensure!(
+        winners.len() == 1,
+        "round {round}: {} of {RACERS} won",
+        winners.len()
+    );
+    ensure!(
+        stands.as_ref() == winners.first(),
+        "round {round}: {winners:?} won, but {stands:?} stands"
+    );
     Ok(())
 }
 
