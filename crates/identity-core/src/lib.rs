@@ -20,4 +20,6 @@ pub mod job;
 #[cfg(feature = "gate")]
 pub mod object;
 #[cfg(feature = "gate")]
+pub mod outbox;
+#[cfg(feature = "gate")]
 pub mod settings;

@@ -1,0 +1,40 @@
+//! Sending on: where redriven events and dispatched jobs go, a queue or a stream of lines.
+
+use std::fmt::{Debug, Display};
+
+use async_trait::async_trait;
+
+/// One message for a queue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// UTF-8 text that this crate's reader understands (`event::read`).
+    pub body: String,
+    /// Two messages with the same text here are one, to queues that can tell: the job ID, and what counts how often it
+    /// was sent on purpose. At most 128 characters out of `A-Z a-z 0-9 -`, which every queue accepts.
+    pub deduplication: String,
+    /// Messages that must not overtake each other share this text, in queues that keep an order: the object's claim key.
+    /// At most 128 characters out of `A-Z a-z 0-9 -`.
+    pub group: String,
+}
+
+/// A queue that messages are sent to, at least once each.
+#[async_trait]
+pub trait Outbox: Debug + Display + Send + Sync + 'static {
+    /// Sends one message; it is accepted durably when this returns.
+    ///
+    /// # Errors
+    ///
+    /// [`OutboxError`]: it is not known whether the message was accepted. Sending it again does no harm.
+    async fn send(&self, message: &Message) -> Result<(), OutboxError>;
+}
+
+/// A message that may not have been sent.
+#[derive(Debug, thiserror::Error)]
+#[error("{queue}: a message could not be sent")]
+pub struct OutboxError {
+    /// The queue's own name for itself.
+    pub queue: String,
+    /// The cause.
+    #[source]
+    pub source: Box<dyn std::error::Error + Send + Sync>,
+}
