@@ -6,6 +6,7 @@
 )]
 
 pub mod crash;
+pub mod database;
 
 use std::{
     collections::BTreeSet,

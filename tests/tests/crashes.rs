@@ -11,13 +11,12 @@ use std::{
     thread,
 };
 
-use sqlx::{Connection as _, Executor as _, Row as _, SqliteConnection};
 use tests::{
     Bench, PATIENT, Worker,
     crash::{self, Blow, Point, SHORT_LEASE, one_event, strike, victim},
+    database::Database,
     eventually, is_alive, kill,
 };
-use tokio::runtime::{Builder, Runtime};
 
 /// How often each point is struck, each time in a folder of its own.
 const ROUNDS: usize = 3;
@@ -33,38 +32,6 @@ fn rounds(round: impl Fn(Blow) + Sync) {
             }
         }
     });
-}
-
-/// The bench's file, beside the program.
-struct Database(Runtime, SqliteConnection);
-
-impl Database {
-    fn open(bench: &Bench) -> Self {
-        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
-        let url = format!("sqlite:{}", bench.path("firstclaim.db").display());
-        let connection = runtime.block_on(SqliteConnection::connect(&url)).unwrap();
-        Self(runtime, connection)
-    }
-
-    /// With the write lock: nobody commits anything. Whoever writes now is waited for.
-    fn locked(bench: &Bench) -> Self {
-        let mut database = Self::open(bench);
-        database.execute("BEGIN IMMEDIATE");
-        database
-    }
-
-    fn release(mut self) {
-        self.execute("ROLLBACK");
-    }
-
-    fn execute(&mut self, sql: &'static str) {
-        self.0.block_on(self.1.execute(sql)).unwrap();
-    }
-
-    fn texts(&mut self, sql: &'static str) -> Vec<String> {
-        let rows = self.0.block_on(self.1.fetch_all(sql)).unwrap();
-        rows.iter().map(|row| row.get(0)).collect()
-    }
 }
 
 /// The process of the job's first attempt, once it runs.
@@ -141,7 +108,10 @@ fn a_worker_struck_while_its_job_runs_is_taken_over() {
         one_event(&bench);
         let victim = victim(&bench, None);
         let child = first_job(&bench);
-        strike(&bench, victim, Point::Running, blow, || {}, || {});
+        // Else it may be struck while it renews, and one that stands still with the write lock keeps all others out.
+        let lock = Database::locked(&bench);
+        let free = || lock.release();
+        strike(&bench, victim, Point::Running, blow, free, || {});
         assert_eq!(bench.read("finished"), "2\n");
         match blow {
             // A killed worker's child lives on: hence effects that are guarded by the attempt.

@@ -6,6 +6,7 @@ use std::process::Command;
 use tests::{
     Bench, Worker,
     crash::{self, Blow, PROCESSED, one_event},
+    database::freeze,
     eventually, is_alive, kill, program, root,
 };
 
@@ -64,7 +65,10 @@ fn a_zombie_does_not_publish_over_its_successor() {
             bench.read("first").ends_with('\n')
         });
         let script = bench.read("first").trim_end().to_owned();
-        zombie.signal(blow.signal());
+        match blow {
+            Blow::Kill => zombie.signal("KILL"),
+            Blow::Stop => freeze(&bench, &zombie),
+        }
         let ran = bench.start("successor", &mut runner(&bench)).end(&bench);
         assert_eq!((ran.code, ran.last_line()), (0, PROCESSED), "{ran:?}");
         assert_eq!(published(&bench), "2\n");
@@ -148,7 +152,7 @@ fn who_asks_is_told_whether_it_holds_the_claim_and_why_not() {
     assert_eq!(bench.run(&nowhere).code, 2);
 
     // Frozen past its lease, with nobody to take over, it may lose the claim at any moment.
-    holder.signal("STOP");
+    freeze(&bench, &holder);
     eventually("its lease ends", || held(job, owner).code == 1);
     no(job, owner, 1, "its lease ended at 20");
     kill("KILL", process);

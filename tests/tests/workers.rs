@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use tests::{Bench, PATIENT, eventually, is_alive, notification, race, record};
+use tests::{Bench, PATIENT, database::freeze, eventually, is_alive, notification, race, record};
 
 /// The run of the one event, whose lease ends soon once nobody renews it; it logs what becomes of events.
 fn run_with_a_short_lease(bench: &Bench) -> Command {
@@ -48,7 +48,7 @@ fn a_frozen_worker_finds_its_claim_lost_and_its_child_is_gone() {
     let run = || run_with_a_short_lease(&bench);
     let frozen = bench.start("frozen", &mut run());
     let child = first_job(&bench);
-    frozen.signal("STOP");
+    freeze(&bench, &frozen);
     let ran = bench.start("other", &mut run()).end(&bench);
     assert_eq!(ran.code, 0, "{ran:?}");
     let done = bench.claim();
@@ -84,7 +84,7 @@ fn a_frozen_worker_whose_job_ended_meanwhile_records_nothing() {
     let run = || run_with_a_short_lease(&bench);
     let frozen = bench.start("frozen", &mut run());
     let child = first_job(&bench);
-    frozen.signal("STOP");
+    freeze(&bench, &frozen);
     assert_eq!(bench.start("other", &mut run()).end(&bench).code, 0);
     let done = bench.claim();
     bench.write("go", "");
