@@ -3,6 +3,7 @@
 mod bench;
 mod fuzz;
 mod postgres;
+mod prove;
 mod run;
 mod test;
 
@@ -13,7 +14,8 @@ usage: cargo xtask COMMAND
 
   test               every check: format, clippy, rustdoc, tests, vectors (sets up what it needs under target/)
   bench [SECTION]... every speed that the README claims, beside its peer: ids bytes keys sqlite postgres run
-  fuzz               the property tests of every parser, 100,000 cases each";
+  fuzz               the property tests of every parser, 100,000 cases each
+  prove              the claim protocol within larger bounds: millions of states, many simulated schedules";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -22,6 +24,7 @@ fn main() -> ExitCode {
         ["test"] => test::test(),
         ["bench", sections @ ..] => bench::bench(sections),
         ["fuzz"] => fuzz::fuzz(),
+        ["prove"] => prove::prove(),
         _ => {
             run::say(USAGE);
             return ExitCode::from(2);

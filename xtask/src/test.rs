@@ -67,7 +67,22 @@ pub(crate) fn test() -> Result<()> {
         "--no-default-features",
     ];
     run(cargo(&docs).env("RUSTDOCFLAGS", "-D warnings"))?;
-    run(&mut cargo(&["test", "--locked", "--workspace"]))?;
+    // Millions of steps: the proofs have a profile of their own.
+    run(&mut cargo(&[
+        "test",
+        "--locked",
+        "--workspace",
+        "--exclude",
+        "proof",
+    ]))?;
+    run(&mut cargo(&[
+        "test",
+        "--locked",
+        "--profile",
+        "proof",
+        "-p",
+        "proof",
+    ]))?;
     postgres()?;
     vectors()
 }
