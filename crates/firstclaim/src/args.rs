@@ -147,7 +147,7 @@ pub(crate) struct PipelineArg {
 
 #[derive(Debug, Args)]
 pub(crate) struct StoreArg {
-    /// Where claims are kept: `sqlite:PATH`, `postgres://HOST/DATABASE` (if built with it), or `memory:` for this process alone
+    /// Where claims are kept: `sqlite:PATH`, `postgres://HOST/DATABASE` or `dynamodb://TABLE` (if built with it), or `memory:` for this process alone
     #[arg(long, value_name = "URL", default_value = "sqlite:firstclaim.db")]
     pub(crate) store: String,
 }

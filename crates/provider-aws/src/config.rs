@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use aws_config::retry::RetryConfig;
 use aws_config::timeout::TimeoutConfig;
-use aws_config::{BehaviorVersion, SdkConfig};
+use aws_config::{BehaviorVersion, ConfigLoader, SdkConfig};
 use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
 
 use crate::{DynamoStore, S3Objects, SqsOutbox};
@@ -17,6 +17,8 @@ const CALL: Duration = Duration::from_secs(10);
 const CONNECT: Duration = Duration::from_secs(2);
 /// How often a call is tried at most.
 const TRIES: u32 = 3;
+/// How long the first pause between tries may be; each is random, and the next may be twice as long.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// Region, credentials and connections, as the environment has them. Clients made from one value share its connections.
 ///
@@ -45,20 +47,7 @@ impl Aws {
     ///
     /// [`NoRegion`].
     pub async fn from_env() -> Result<Self, NoRegion> {
-        let client = aws_smithy_http_client::Builder::new()
-            .tls_provider(Provider::Rustls(CryptoMode::Ring))
-            .build_https();
-        let timeouts = TimeoutConfig::builder()
-            .connect_timeout(CONNECT)
-            .operation_attempt_timeout(TRY)
-            .operation_timeout(CALL)
-            .build();
-        let config = aws_config::defaults(BehaviorVersion::latest())
-            .http_client(client)
-            .timeout_config(timeouts)
-            .retry_config(RetryConfig::standard().with_max_attempts(TRIES))
-            .load()
-            .await;
+        let config = loader().load().await;
         if config.region().is_none() {
             return Err(NoRegion);
         }
@@ -114,4 +103,23 @@ impl Aws {
     pub fn outbox(&self, queue_url: impl Into<String>) -> SqsOutbox {
         SqsOutbox::new(self.sqs(), queue_url)
     }
+}
+
+/// What is ours in the configuration: connections, times and tries.
+pub(crate) fn loader() -> ConfigLoader {
+    let client = aws_smithy_http_client::Builder::new()
+        .tls_provider(Provider::Rustls(CryptoMode::Ring))
+        .build_https();
+    let timeouts = TimeoutConfig::builder()
+        .connect_timeout(CONNECT)
+        .operation_attempt_timeout(TRY)
+        .operation_timeout(CALL)
+        .build();
+    let retries = RetryConfig::standard()
+        .with_max_attempts(TRIES)
+        .with_initial_backoff(PAUSE);
+    aws_config::defaults(BehaviorVersion::latest())
+        .http_client(client)
+        .timeout_config(timeouts)
+        .retry_config(retries)
 }

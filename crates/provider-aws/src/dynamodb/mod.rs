@@ -10,6 +10,8 @@ mod version;
 
 #[cfg(test)]
 mod samples;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 
