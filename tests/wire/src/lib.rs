@@ -27,7 +27,7 @@ use std::{
     thread,
 };
 
-pub use plan::{Fault, HttpRequest, Plan, Request};
+pub use plan::{Fault, HttpRequest, Plan, Request, Statement};
 
 /// How to tell where a request ends and where its reply does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +44,8 @@ pub enum Protocol {
 pub struct Counts {
     /// Requests that were read whole.
     pub requests: u64,
+    /// Replies that the server sent whole, whatever became of them.
+    pub replies: u64,
     /// Replies that the server sent whole, and no client ever saw.
     pub dropped_replies: u64,
     /// Requests that no server ever saw.
@@ -227,6 +229,7 @@ impl Shared {
             }
             server.get_mut().write_all(&request)?;
             let reply = dialect.reply(&mut server)?;
+            self.state().counts.replies += 1;
             match fault {
                 Fault::DropReply => {
                     self.state().counts.dropped_replies += 1;

@@ -23,10 +23,19 @@ pub enum Fault {
 /// A request as a plan sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Request {
-    /// PostgreSQL: the SQL of each statement that it executes. Preparing one executes none.
-    Sql(Vec<String>),
+    /// PostgreSQL: each statement that it executes. Preparing one executes none.
+    Sql(Vec<Statement>),
     /// HTTP.
     Http(HttpRequest),
+}
+
+/// A statement that PostgreSQL executes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Statement {
+    /// Its SQL.
+    pub sql: String,
+    /// The message that its parameters came in, as sent: texts stand in it as they are.
+    pub bound: Vec<u8>,
 }
 
 /// An HTTP request.
@@ -69,8 +78,8 @@ impl Request {
     /// `OPTIONS`.
     pub fn is_write(&self) -> bool {
         match self {
-            Self::Sql(statements) => statements.iter().any(|sql| {
-                let word = sql.split_whitespace().next().unwrap_or_default();
+            Self::Sql(statements) => statements.iter().any(|statement| {
+                let word = statement.sql.split_whitespace().next().unwrap_or_default();
                 ["INSERT", "UPDATE", "DELETE", "COMMIT"]
                     .iter()
                     .any(|write| word.eq_ignore_ascii_case(write))
@@ -87,9 +96,16 @@ impl Request {
         }
     }
 
-    /// Whether it executes SQL that contains this text.
-    pub fn executes(&self, text: &str) -> bool {
-        matches!(self, Self::Sql(statements) if statements.iter().any(|sql| sql.contains(text)))
+    /// Whether it executes SQL that contains `sql`, with a parameter that contains `bound`, which may be empty.
+    pub fn executes(&self, sql: &str, bound: &str) -> bool {
+        let Self::Sql(statements) = self else {
+            return false;
+        };
+        statements.iter().any(|statement| {
+            let mut windows = statement.bound.windows(bound.len().max(1));
+            let binds = bound.is_empty() || windows.any(|window| window == bound.as_bytes());
+            statement.sql.contains(sql) && binds
+        })
     }
 }
 

@@ -6,7 +6,7 @@ use std::{
     io::{self, BufRead as _, Read as _, Write as _},
 };
 
-use crate::{Dialect, Peer, Reply, Request, not_understood};
+use crate::{Dialect, Peer, Reply, Request, Statement, not_understood};
 
 /// A message's bytes, its type first.
 type Message = Vec<u8>;
@@ -23,8 +23,8 @@ const GSS: u32 = 80_877_104;
 pub(crate) struct Postgres {
     /// The SQL of prepared statements, by their names.
     statements: HashMap<Vec<u8>, String>,
-    /// The SQL that portals were bound to, by their names.
-    portals: HashMap<Vec<u8>, String>,
+    /// What portals were bound to, by their names.
+    portals: HashMap<Vec<u8>, Statement>,
 }
 
 impl Dialect for Postgres {
@@ -88,12 +88,16 @@ impl Dialect for Postgres {
                 }
                 b'B' => {
                     let portal = text().to_vec();
-                    if let Some(sql) = self.statements.get(text()) {
-                        self.portals.insert(portal, sql.clone());
+                    if let Some(sql) = self.statements.get(text()).cloned() {
+                        let bound = message.clone();
+                        self.portals.insert(portal, Statement { sql, bound });
                     }
                 }
                 b'E' => executed.extend(self.portals.get(text()).cloned()),
-                b'Q' => executed.push(String::from_utf8_lossy(text()).into_owned()),
+                b'Q' => executed.push(Statement {
+                    sql: String::from_utf8_lossy(text()).into_owned(),
+                    bound: Vec::new(),
+                }),
                 b'C' | b'D' | b'S' => {}
                 other => {
                     return Err(not_understood(format!(

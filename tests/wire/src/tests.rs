@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use crate::{Counts, Fault, HttpRequest, Plan, Protocol, Request, Wire};
+use crate::{Counts, Fault, HttpRequest, Plan, Protocol, Request, Statement, Wire};
 
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
@@ -220,7 +220,10 @@ fn one_seed_is_one_sequence_of_faults() {
 
 #[test]
 fn writes_are_told_from_reads() {
-    let sql = |sql: &str| Request::Sql(vec![sql.to_owned()]).is_write();
+    let sql = |sql: &str| {
+        let (sql, bound) = (sql.to_owned(), Vec::new());
+        Request::Sql(vec![Statement { sql, bound }]).is_write()
+    };
     for write in ["INSERT INTO a", "update a", "  DELETE FROM a", "COMMIT"] {
         assert!(sql(write), "{write}");
     }

@@ -1,6 +1,7 @@
 //! `firstclaim claims`: looking at claims, and giving them back.
 
 pub(crate) mod explain;
+mod held;
 pub(crate) mod view;
 
 use std::sync::Arc;
@@ -28,6 +29,7 @@ pub(crate) async fn claims(command: ClaimsCommand, settings: &Settings) -> Resul
         ClaimsCommand::List(args) => list(args).await,
         ClaimsCommand::Show(args) => show(args, settings).await,
         ClaimsCommand::Release(args) => release(args, settings).await,
+        ClaimsCommand::Held(args) => held::held(args).await,
     }
 }
 
