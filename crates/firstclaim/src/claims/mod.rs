@@ -1,6 +1,7 @@
 //! `firstclaim claims`: looking at claims, and giving them back.
 
 pub(crate) mod explain;
+mod resend;
 pub(crate) mod view;
 
 use std::sync::Arc;
@@ -28,11 +29,19 @@ pub(crate) async fn claims(command: ClaimsCommand, settings: &Settings) -> Resul
         ClaimsCommand::List(args) => list(args).await,
         ClaimsCommand::Show(args) => show(args, settings).await,
         ClaimsCommand::Release(args) => release(args, settings).await,
+        ClaimsCommand::Redrive(args) => resend::redrive(args, settings).await,
+        ClaimsCommand::Sweep(args) => resend::sweep(args, settings).await,
     }
 }
 
 async fn open(arg: &StoreArg) -> Result<Arc<dyn ClaimStore>, Failure> {
     StoreUrl::parse(&arg.store)?.open_existing().await
+}
+
+async fn open_claims(arg: &StoreArg, settings: &Settings) -> Result<Claims, Failure> {
+    let store = open(arg).await?;
+    let (clock, entropy) = (Arc::new(SystemClock::new()), Arc::new(OsEntropy::new()));
+    Ok(Claims::new(store, clock, entropy, settings.terms))
 }
 
 fn parse_id(text: &str) -> Result<ClaimKey, Failure> {
@@ -135,13 +144,7 @@ async fn release(args: ReleaseArgs, settings: &Settings) -> Result<Ended, Failur
         .iter()
         .map(|id| parse_id(id))
         .collect::<Result<Vec<_>, _>>()?;
-    let store = open(&args.store).await?;
-    let claims = Claims::new(
-        store,
-        Arc::new(SystemClock::new()),
-        Arc::new(OsEntropy::new()),
-        settings.terms,
-    );
+    let claims = open_claims(&args.store, settings).await?;
     let mut ended = Ended::Well;
     for key in keys {
         match claims.release(&key).await {

@@ -43,7 +43,7 @@ impl Default for Terms {
 impl Terms {
     /// The longest lease that anybody should hold from now: ours, or that of a row whose writer knows none. A lease
     /// end beyond it is another machine's wrong clock, and is reported.
-    fn longest_lease(&self) -> Duration {
+    pub(crate) fn longest_lease(&self) -> Duration {
         self.lease.max(Duration::from_secs(
             Record::FOREIGN_LEASE_SECONDS.unsigned_abs(),
         ))
