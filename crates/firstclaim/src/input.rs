@@ -20,10 +20,8 @@ pub(crate) fn events(path: &Path, context: &ReadContext<'_>) -> Result<Vec<Item>
     if is_stdin(path) && bytes.trim_ascii().is_empty() {
         return Ok(Vec::new());
     }
-    let deliveries = match lines(&bytes) {
-        Some(lines) => lines.map(<[u8]>::to_vec).collect(),
-        None => vec![bytes],
-    };
+    let lines = lines(&bytes).map(|lines| lines.map(<[u8]>::to_vec).collect());
+    let deliveries: Vec<_> = lines.unwrap_or_else(|| vec![bytes]);
     let read = |bytes| {
         let delivery = OwnedDelivery::from_file(bytes);
         event::read_in(&delivery.as_delivery(), context)

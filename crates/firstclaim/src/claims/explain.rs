@@ -49,7 +49,10 @@ pub(crate) fn explain(
             why: "the object is not ready: it is incomplete or still being written".to_owned(),
             next: match record.waiting_until {
                 Some(until) if until > now => {
-                    format!("the first delivery, or `firstclaim claims sweep`, after {} looks again", millis(until))
+                    format!(
+                        "the first delivery, or `firstclaim claims sweep`, after {} looks again",
+                        millis(until)
+                    )
                 }
                 _ => "the next delivery looks again; `firstclaim claims sweep` sends it".to_owned(),
             },

@@ -93,10 +93,15 @@ fn tell(key: &ClaimKey, record: &Record, resent: &Resent, as_json: bool) -> Resu
         Resent::WouldBeSent if as_json => output::line(&view::json(key, record)?)?,
         Resent::WouldBeSent => output::line(&format!("{key}  {}", standing(record)))?,
         Resent::Obstacle(obstacle) if as_json => {
-            output::say(&json!({"job_id": key.as_str(), "not_sent": obstacle.to_string()}).to_string());
+            output::say(
+                &json!({"job_id": key.as_str(), "not_sent": obstacle.to_string()}).to_string(),
+            );
         }
         Resent::Obstacle(obstacle) => {
-            output::complain(&format!("{key}  {}: not sent: {obstacle}", standing(record)));
+            output::complain(&format!(
+                "{key}  {}: not sent: {obstacle}",
+                standing(record)
+            ));
         }
         Resent::Sent { .. } | Resent::Left => {}
     }
@@ -106,7 +111,11 @@ fn tell(key: &ClaimKey, record: &Record, resent: &Resent, as_json: bool) -> Resu
 fn standing(record: &Record) -> String {
     let object = record.object.as_ref();
     let object = object.map_or_else(|| "-".to_owned(), ToString::to_string);
-    format!("{}  {}", record.status, output::printable(&object, output::COMPLAINT))
+    format!(
+        "{}  {}",
+        record.status,
+        output::printable(&object, output::COMPLAINT)
+    )
 }
 
 pub(super) async fn redrive(args: RedriveArgs, settings: &Settings) -> Result<Ended, Failure> {

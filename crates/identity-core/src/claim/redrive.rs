@@ -4,9 +4,7 @@ use std::time::Duration;
 
 use super::{
     machine::{Terms, released},
-    record::{
-        ClaimKey, Owner, Reason, Record, RecordedObject, Revision, Status, UnixMillis,
-    },
+    record::{ClaimKey, Owner, Reason, Record, RecordedObject, Revision, Status, UnixMillis},
 };
 use crate::{
     event::{
@@ -39,7 +37,9 @@ enum What {
 #[non_exhaustive]
 pub enum Obstacle {
     /// Another program wrote it: which version of the object it is about is not known.
-    #[error("another program wrote it, and does not say of which version it is: have its event delivered again")]
+    #[error(
+        "another program wrote it, and does not say of which version it is: have its event delivered again"
+    )]
     Foreign,
     /// It belongs to another pipeline.
     #[error("it is of the pipeline {name} {version}")]
@@ -50,16 +50,25 @@ pub enum Obstacle {
         version: String,
     },
     /// The row's event would give another job: the contract changed under the same name and version.
-    #[error("under this contract its event has another job ID: the contract was changed under the same version")]
+    #[error(
+        "under this contract its event has another job ID: the contract was changed under the same version"
+    )]
     OtherId,
     /// The row does not tell exactly which object it is about.
-    #[error("its record does not tell exactly which object it is about: have its event delivered again")]
+    #[error(
+        "its record does not tell exactly which object it is about: have its event delivered again"
+    )]
     Inexact,
     /// `reference` refused the URL in the event, which is not kept.
-    #[error("the scheme reference refused it for its URL, which is not kept: have its event delivered again")]
+    #[error(
+        "the scheme reference refused it for its URL, which is not kept: have its event delivered again"
+    )]
     RefusedUrl,
     /// Only the beginning of the event was kept.
-    #[error("only the first {} bytes of its event are kept: have it delivered again", Record::MAX_BODY_BYTES)]
+    #[error(
+        "only the first {} bytes of its event are kept: have it delivered again",
+        Record::MAX_BODY_BYTES
+    )]
     Cut,
     /// The lease ends later than any lease should.
     #[error("its lease ends later than any should: a clock is wrong")]
@@ -124,8 +133,7 @@ impl Resend {
         // The gate takes these two reasons, and a wait, only for events that `reference` does not refuse.
         let accepted =
             incomplete || matches!(record.reason, Some(Reason::NotAllowed | Reason::Collapsed));
-        let in_doubt =
-            contract.scheme() == Scheme::Reference && object.provider == Provider::Azure;
+        let in_doubt = contract.scheme() == Scheme::Reference && object.provider == Provider::Azure;
         if in_doubt && !accepted {
             return Err(Obstacle::RefusedUrl);
         }
@@ -166,7 +174,9 @@ pub fn event_of(object: &RecordedObject) -> Option<StorageEvent> {
     let key = match &object.raw_key {
         None => ObjectKey::verbatim(&*object.key),
         // Only S3's keys can hold bytes that are not UTF-8, which are shown as U+FFFD: the raw key tells them.
-        Some(raw) if object.provider == Provider::S3 => ObjectKey::decoded(&**raw, form_decode(raw)),
+        Some(raw) if object.provider == Provider::S3 => {
+            ObjectKey::decoded(&**raw, form_decode(raw))
+        }
         Some(raw) => ObjectKey::decoded(&**raw, &*object.key),
     };
     let address = ObjectAddress {
@@ -293,7 +303,12 @@ pub fn closed(
         finished_at: Some(now.seconds()),
         expires_at: Some(now.plus(terms.done_ttl).seconds()),
         reason: Some(Reason::Redriven),
-        error: Some("its event was sent again, and is settled under another key or is no job".to_owned()),
+        error: Some(
+            "its event was sent again, and is settled under another key or is no job".to_owned(),
+        ),
         ..row.clone()
     })
 }
+
+#[cfg(test)]
+mod tests;

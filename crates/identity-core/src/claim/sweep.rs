@@ -232,3 +232,6 @@ impl Resender {
         self.claims.terms()
     }
 }
+
+#[cfg(all(test, feature = "conformance"))]
+mod tests;

@@ -95,9 +95,10 @@ fn event_fields(event: &StorageEvent, incomplete: bool) -> Vec<(&'static str, Va
     add("etag", event.etag.as_deref().map(Value::from));
     add(
         "token",
-        event.token.as_ref().map(
-            |token| json!({"kind": token.kind().as_str(), "value": token.value()}),
-        ),
+        event
+            .token
+            .as_ref()
+            .map(|token| json!({"kind": token.kind().as_str(), "value": token.value()})),
     );
     add("unconfirmed", event.unconfirmed.then(|| true.into()));
     add("incomplete", incomplete.then(|| true.into()));
@@ -225,12 +226,14 @@ impl Reader<'_> {
             record => record.map(str::to_owned),
         };
         if let Some(body) = fields.body.optional("firstclaim.body")? {
-            if fields.provider.is_present() {
-                return Err(unknown(
-                    "firstclaim.provider",
-                    "there",
-                    "none beside firstclaim.body",
-                ));
+            let named = [
+                &fields.provider,
+                &fields.container,
+                &fields.key,
+                &fields.key_base64,
+            ];
+            if named.iter().any(|field| field.is_present()) || fields.token.is_present() {
+                return Err(unknown("firstclaim.body", "there", "none beside an object"));
             }
             let delivery = OwnedDelivery::from_file(decode_base64(body, "firstclaim.body")?);
             self.delivery(&delivery.as_delivery(), &place.inside(Carrier::Own));
@@ -271,18 +274,18 @@ fn fields(text: &str) -> Result<Fields<'_>, ReadError> {
 
 fn event(fields: &Fields<'_>) -> Result<StorageEvent, ReadError> {
     let provider = fields.provider.required("firstclaim.provider")?;
-    let provider = Provider::from_name(provider).ok_or_else(|| {
-        unknown("firstclaim.provider", provider, "s3, gcs, azure or file")
-    })?;
+    let provider = Provider::from_name(provider)
+        .ok_or_else(|| unknown("firstclaim.provider", provider, "s3, gcs, azure or file"))?;
     let exact = match fields.key_base64.optional("firstclaim.key_base64")? {
-        Some(encoded) if !fields.key.is_present() => {
-            decode_base64(encoded, "firstclaim.key_base64")?
+        None => fields.key.required("firstclaim.key")?.as_bytes().to_vec(),
+        Some(_) if fields.key.is_present() => {
+            return Err(unknown(
+                "firstclaim.key",
+                "there",
+                "none beside firstclaim.key_base64",
+            ));
         }
-        _ => fields
-            .key
-            .required("firstclaim.key")?
-            .as_bytes()
-            .to_vec(),
+        Some(encoded) => decode_base64(encoded, "firstclaim.key_base64")?,
     };
     let raw = fields.raw_key.optional("firstclaim.raw_key")?;
     let key = match (raw, String::from_utf8(exact)) {
