@@ -78,12 +78,18 @@ async fn list(args: ListArgs) -> Result<Ended, Failure> {
     };
     let mut left = args.limit;
     let mut more = false;
+    let mut ended = Ended::Well;
     while left > 0 {
         query.limit = PAGE.min(left);
         let page = store
             .list(&query)
             .await
             .map_err(|error| Failure::failed("the claims cannot be listed").because(error))?;
+        for error in page.unreadable {
+            left -= 1;
+            output::complain(&error.to_string());
+            ended = Ended::WithFailures;
+        }
         for (key, stored) in page.claims {
             left -= 1;
             if args.json {
@@ -107,7 +113,7 @@ async fn list(args: ListArgs) -> Result<Ended, Failure> {
             args.limit
         ));
     }
-    Ok(Ended::Well)
+    Ok(ended)
 }
 
 async fn show(args: ShowArgs, settings: &Settings) -> Result<Ended, Failure> {

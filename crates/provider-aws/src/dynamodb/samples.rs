@@ -1,0 +1,1 @@
+//! Records for tests: the bare one, and records of every shape.
