@@ -16,6 +16,7 @@ use super::{
 use crate::{
     identity::Contract,
     outbox::{Message, Outbox, OutboxError},
+    text::error_chain,
 };
 
 /// How many rows are asked for at once.
@@ -59,7 +60,7 @@ pub struct Swept {
     pub left: u64,
     /// Rows that cannot be sent.
     pub reported: u64,
-    /// Rows that too many wrote at once.
+    /// Rows that cannot be read, or that too many wrote at once.
     pub failed: u64,
 }
 
@@ -116,6 +117,10 @@ impl Resender {
         loop {
             let page = self.claims.store().list(&query).await;
             let page = page.map_err(ResendError::List)?;
+            for error in &page.unreadable {
+                tracing::warn!(error = error_chain(error), "not swept");
+                counts.failed += 1;
+            }
             for (key, stored) in page.claims {
                 let record = stored.record.clone();
                 let resent = match self.sweep_row(&key, stored, dry_run).await {
@@ -233,5 +238,5 @@ impl Resender {
     }
 }
 
-#[cfg(all(test, feature = "conformance"))]
+#[cfg(test)]
 mod tests;

@@ -1,4 +1,5 @@
 //! Sweeps side by side, sweeps that stop half-way, and what they do to a holder that was only slow.
+#![cfg(feature = "conformance")]
 
 use std::{
     fmt,
