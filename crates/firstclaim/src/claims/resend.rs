@@ -172,6 +172,9 @@ async fn with_status(
         let page = claims.store().list(&query).await;
         let page =
             page.map_err(|error| Failure::failed("the claims cannot be listed").because(error))?;
+        for error in page.unreadable {
+            output::complain(&error_chain(&error));
+        }
         keys.extend(page.claims.into_iter().map(|(key, _)| key));
         query.after = page.next;
         if query.after.is_none() {
