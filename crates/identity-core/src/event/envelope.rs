@@ -93,6 +93,8 @@ pub(super) struct Record<'a> {
     blob_name: Raw<'a>,
     #[serde(borrow)]
     kind: Raw<'a>,
+    #[serde(borrow)]
+    firstclaim: Raw<'a>,
 }
 
 /// What answers a message in a queue.
@@ -171,7 +173,7 @@ impl Place {
 }
 
 pub(super) struct Reader<'c> {
-    items: Vec<Item>,
+    pub(super) items: Vec<Item>,
     /// The storage account of blobs whose event names none.
     pub(super) azure_account: Option<&'c str>,
 }
@@ -181,6 +183,7 @@ impl Reader<'_> {
         self.items.push(Item {
             carriers: place.carriers,
             origin: place.origin.clone().unwrap_or_default(),
+            redriven: None,
             reading,
         });
     }
@@ -372,7 +375,7 @@ impl Reader<'_> {
         }
     }
 
-    /// What is not Amazon's; `text` is all of it.
+    /// What is not Amazon's, or this program's own; `text` is all of it.
     fn of_another_cloud(&mut self, record: &Record<'_>, text: &str, place: &Place) {
         if record.message.is_some() {
             self.pub_sub(text, place);
@@ -388,6 +391,8 @@ impl Reader<'_> {
             self.push_result(event, &|| text, place);
         } else if json::shown(record.kind).as_deref() == Some(gcs::RESOURCE_KIND) {
             self.push_result(gcs::resource(text, None), &|| text, place);
+        } else if record.firstclaim.is_some() {
+            self.own(text, place);
         } else {
             self.unknown(text, place);
         }
