@@ -48,6 +48,33 @@ pub enum Action {
     Release(usize),
 }
 
+impl Action {
+    /// Whether it happens sooner or later if nothing else does; the rest are the world's whims.
+    pub(super) fn is_bound_to_happen(self) -> bool {
+        match self {
+            Self::Tick
+            | Self::Deliver(..)
+            | Self::Sweep(_)
+            | Self::Hear(_)
+            | Self::Reply(_)
+            | Self::Land(_)
+            | Self::Release(_)
+            | Self::Store(_, Fate::Answered)
+            | Self::Finish(_, Finish::Done | Finish::Expired) => true,
+            Self::Duplicate(..)
+            | Self::Lose(_)
+            | Self::GiveUp(_)
+            | Self::Store(..)
+            | Self::Finish(..)
+            | Self::Renew(_)
+            | Self::Crash(_)
+            | Self::Flip(_)
+            | Self::Delete(_)
+            | Self::Look(_) => false,
+        }
+    }
+}
+
 impl World {
     /// Everything that can happen next. Each of it changes the state.
     pub(super) fn possible(&self, state: &State, actions: &mut Vec<Action>) {
