@@ -1,0 +1,3 @@
+//! The claim protocol proven: a simulation of the gate.
+
+pub mod simulation;
