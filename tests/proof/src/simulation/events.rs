@@ -35,7 +35,7 @@ pub(super) async fn play(world: &Arc<World>) {
         tokio::time::sleep(world.plan.lease / 2).await;
         if calm_since.is_none() && incidents.is_finished() {
             calm_since = Some(Instant::now());
-            world.with(|state| calm_down(state));
+            world.with(|state| calm_down(world, state));
         }
         let over = world.with(|state| {
             let late = calm_since.is_some_and(|since| since.elapsed() > PATIENCE);
@@ -57,16 +57,20 @@ pub(super) async fn play(world: &Arc<World>) {
     }
 }
 
-fn calm_down(state: &mut State) {
+/// From now on nothing goes wrong. What left the queue before its job had a row is sent again, as a person would; of all
+/// else that left it the sweeper alone takes care.
+fn calm_down(world: &World, state: &mut State) {
     state.calm = true;
     state.tell(
         "-",
         "nothing goes wrong any more; the dead-letter queue is sent again",
     );
     for message in &mut state.messages {
-        if message.place == Place::Dead {
+        let rows = &state.rows;
+        let swept =
+            |(job, told): &(JobName, bool)| *told && rows.contains_key(world.catalogue.key(*job));
+        if message.place == Place::Dead && !message.puts.iter().all(swept) {
             message.place = Place::Queued;
-            message.receives = 0;
         }
     }
 }
