@@ -31,8 +31,8 @@ pub(super) struct Ledger {
 /// All that was seen of one job.
 #[derive(Debug, Default)]
 struct History {
-    /// Who held it once and lost it.
-    losers: BTreeSet<Owner>,
+    /// Who held it once and lost it. A claim call that lost an attempt before it knew of it may win a later one.
+    losers: BTreeSet<(Owner, u32)>,
     /// Whose winning write got no answer.
     unanswered: BTreeSet<Owner>,
     ended: bool,
@@ -58,8 +58,9 @@ impl Run {
     }
 }
 
-fn is_ours(record: &Record) -> bool {
-    record.owner.is_some()
+/// Who holds the row, as which attempt.
+fn holder(record: &Record) -> Option<(Owner, u32)> {
+    record.owner.map(|owner| (owner, record.attempt))
 }
 
 impl Ledger {
@@ -119,12 +120,9 @@ impl World {
             ));
         }
         let job = state.ledger.job(key);
-        if let Some(loser) = before
-            .and_then(|row| row.owner)
-            .filter(|_| before.is_some_and(|row| row.owner != after.owner))
-        {
-            job.losers.insert(loser);
-        }
+        let holder = before.and_then(holder);
+        job.losers
+            .extend(holder.filter(|holder| self::holder(after) != Some(*holder)));
         if after.status.is_end() {
             job.ended = true;
             job.done |= after.status == Status::Done;
@@ -139,7 +137,7 @@ impl World {
         after: &Record,
     ) -> Result<(), String> {
         let job = state.ledger.job(key);
-        if after.owner.is_some_and(|owner| job.losers.contains(&owner)) {
+        if holder(after).is_some_and(|holder| job.losers.contains(&holder)) {
             return Err(format!(
                 "a zombie recorded {} as attempt {}",
                 after.status, after.attempt
@@ -157,7 +155,7 @@ impl World {
                 before.status, after.status
             ));
         }
-        let same_owner = before.owner == after.owner && is_ours(after);
+        let same_owner = holder(before).is_some() && holder(before) == holder(after);
         let grown = before.attempt + u32::from(after.status == Status::Processing && !same_owner);
         if after.attempt != grown {
             return Err(format!(
@@ -228,9 +226,8 @@ impl World {
 
     /// A write was refused.
     pub(super) fn refused(&self, state: &mut State, key: &ClaimKey, record: &Record) {
-        let zombie = record
-            .owner
-            .is_some_and(|owner| state.ledger.job(key).losers.contains(&owner));
+        let losers = &state.ledger.job(key).losers;
+        let zombie = holder(record).is_some_and(|holder| losers.contains(&holder));
         if zombie {
             state.saw("zombie refused");
         }
