@@ -142,8 +142,11 @@ impl World {
 }
 
 impl State {
-    /// Writes a line of the log: who, and what.
+    /// Writes a line of the log: who, and what. The log ends where a property breaks.
     pub(super) fn tell(&mut self, who: impl Display, what: impl Display) {
+        if self.violation.is_some() {
+            return;
+        }
         self.events += 1;
         if let Some(log) = &mut self.log {
             let at = self.started.elapsed().as_millis();
@@ -163,11 +166,10 @@ impl State {
 
     /// A property does not hold. The first one counts.
     pub(super) fn violated(&mut self, what: String) {
-        if self.over {
-            return;
+        if !self.over && self.violation.is_none() {
+            self.tell("VIOLATED", &what);
+            self.violation = Some(what);
         }
-        self.tell("VIOLATED", &what);
-        self.violation.get_or_insert(what);
     }
 
     pub(super) fn check(&mut self, checked: Result<(), String>) {
