@@ -95,6 +95,9 @@ async fn sweep(world: Arc<World>) {
     loop {
         tokio::time::sleep(world.plan.lease * 2).await;
         world.with(|state| {
+            if world.plan.short_memory {
+                expire(&world, state);
+            }
             let now = world.now();
             let stuck = |record: &Record| match record.status {
                 Status::Processing => record.lease_end() <= now,

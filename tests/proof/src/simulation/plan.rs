@@ -57,6 +57,9 @@ pub(super) struct Plan {
     pub(super) incidents: u32,
     /// So many in a hundred runs succeed, once nothing else goes wrong.
     pub(super) success: u32,
+    /// Whether `done` rows go before late workers have gone: attempts then count from 1 again, and only the owner tells
+    /// two of them apart. A sink that remembers attempts alone cannot; that it does is not asked of it here.
+    pub(super) short_memory: bool,
 }
 
 impl Plan {
@@ -82,6 +85,7 @@ impl Plan {
             clocks_agree,
             incidents: rng.u32(0..=14),
             success: [95, 75, 40][rng.usize(..3)],
+            short_memory: rng.u32(..6) == 0,
             rng,
         }
     }
@@ -91,8 +95,11 @@ impl Plan {
         self.lease * 4
     }
 
-    /// How long a `done` row is kept: longer than any worker is frozen, and than any write is late.
+    /// How long a `done` row is kept: longer than any worker is frozen, and than any write is late, unless memory is short.
     pub(super) fn done_ttl(&self) -> Duration {
+        if self.short_memory {
+            return self.lease / 4;
+        }
         self.lease * 24
     }
 }
