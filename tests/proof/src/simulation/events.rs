@@ -93,7 +93,8 @@ fn send(state: &mut State, jobs: &[JobName], delay: Duration) {
 /// The sweeper: sends the event of every row again that has not ended and whose lease is over.
 async fn sweep(world: Arc<World>) {
     loop {
-        tokio::time::sleep(world.plan.lease * 2).await;
+        let pause = world.plan.lease * if world.plan.short_memory { 1 } else { 4 } / 2;
+        tokio::time::sleep(pause).await;
         world.with(|state| {
             if world.plan.short_memory {
                 expire(&world, state);
@@ -138,7 +139,8 @@ async fn incidents(world: Arc<World>, slots: Vec<Slot>) {
         tokio::time::sleep(pause).await;
         let slot = world.with(|state| state.rng.usize(..slots.len()));
         let worker = slots[slot].lock().ok().and_then(|slot| slot.clone());
-        match world.with(|state| state.rng.u32(..13)) {
+        let kinds = if world.plan.short_memory { 2..9 } else { 0..13 };
+        match world.with(|state| state.rng.u32(kinds)) {
             0..2 => {
                 if let Some((process, _)) = worker {
                     note(&world, &process.name, "crash");

@@ -138,8 +138,10 @@ impl World {
     ) -> Result<(), String> {
         let job = state.ledger.job(key);
         // A first claim that is later than the row's whole life makes it anew: that is why rows are kept for days.
-        let too_late = before.is_none() && self.plan.short_memory;
-        if !too_late && holder(after).is_some_and(|holder| job.losers.contains(&holder)) {
+        if let (true, None, Some(holder)) = (self.plan.short_memory, before, holder(after)) {
+            job.losers.remove(&holder);
+        }
+        if holder(after).is_some_and(|holder| job.losers.contains(&holder)) {
             return Err(format!(
                 "a zombie recorded {} as attempt {}",
                 after.status, after.attempt

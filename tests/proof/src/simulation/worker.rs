@@ -238,7 +238,9 @@ fn judge(
 fn acknowledge(world: &World, state: &mut State, verdicts: &[Verdict]) -> bool {
     for verdict in verdicts {
         let longest = world.plan.lease * 4;
-        let comes_again = !state.calm && state.chance(6);
+        // Only what comes again finds that its row was forgotten.
+        let often = if world.plan.short_memory { 60 } else { 6 };
+        let comes_again = !state.calm && state.chance(often);
         let delay = state.up_to(longest);
         let message = &mut state.messages[verdict.message];
         if verdict.acknowledged && !comes_again {
