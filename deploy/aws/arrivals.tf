@@ -47,7 +47,7 @@ resource "aws_s3_bucket_notification" "objects" {
   }
 
   # S3 tries each target when it is named, so it must be allowed by then.
-  depends_on = [aws_sqs_queue_policy.events, aws_sns_topic_policy.events, aws_lambda_permission.bucket]
+  depends_on = [aws_sns_topic_policy.events, aws_lambda_permission.bucket]
 }
 
 resource "aws_lambda_permission" "bucket" {
@@ -108,8 +108,6 @@ resource "aws_sns_topic_subscription" "queue" {
   protocol             = "sqs"
   endpoint             = aws_sqs_queue.events.arn
   raw_message_delivery = true
-
-  depends_on = [aws_sqs_queue_policy.events]
 }
 
 resource "aws_cloudwatch_event_rule" "objects" {
@@ -134,6 +132,4 @@ resource "aws_cloudwatch_event_target" "queue" {
 
   rule = aws_cloudwatch_event_rule.objects[0].name
   arn  = aws_sqs_queue.events.arn
-
-  depends_on = [aws_sqs_queue_policy.events]
 }

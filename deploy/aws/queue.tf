@@ -18,6 +18,7 @@ resource "aws_sqs_queue" "events" {
   message_retention_seconds  = var.retention_seconds
   receive_wait_time_seconds  = 20
   sqs_managed_sse_enabled    = true
+  policy                     = data.aws_iam_policy_document.queue.json
 
   redrive_policy = jsonencode({
     deadLetterTargetArn = aws_sqs_queue.dead_letters.arn
@@ -77,35 +78,48 @@ resource "aws_sqs_queue" "failed_invocations" {
 }
 
 data "aws_iam_policy_document" "queue" {
-  count = local.sender == null ? 0 : 1
-
   statement {
-    sid       = "Events"
-    actions   = ["sqs:SendMessage"]
+    sid       = "Encrypted"
+    effect    = "Deny"
+    actions   = ["sqs:SendMessage", "sqs:ReceiveMessage"]
     resources = [local.queue_arn]
 
     principals {
-      type        = "Service"
-      identifiers = [local.sender.service]
+      type        = "*"
+      identifiers = ["*"]
     }
 
     condition {
-      test     = "ArnEquals"
-      variable = "aws:SourceArn"
-      values   = [local.sender.for]
-    }
-
-    condition {
-      test     = "StringEquals"
-      variable = "aws:SourceAccount"
-      values   = [local.account]
+      test     = "Bool"
+      variable = "aws:SecureTransport"
+      values   = ["false"]
     }
   }
-}
 
-resource "aws_sqs_queue_policy" "events" {
-  count = local.sender == null ? 0 : 1
+  dynamic "statement" {
+    for_each = local.sender[*]
 
-  queue_url = aws_sqs_queue.events.url
-  policy    = data.aws_iam_policy_document.queue[0].json
+    content {
+      sid       = "Events"
+      actions   = ["sqs:SendMessage"]
+      resources = [local.queue_arn]
+
+      principals {
+        type        = "Service"
+        identifiers = [statement.value.service]
+      }
+
+      condition {
+        test     = "ArnEquals"
+        variable = "aws:SourceArn"
+        values   = [statement.value.for]
+      }
+
+      condition {
+        test     = "StringEquals"
+        variable = "aws:SourceAccount"
+        values   = [local.account]
+      }
+    }
+  }
 }
