@@ -5,6 +5,8 @@
     reason = "a test stops at the first surprise"
 )]
 
+pub mod crash;
+
 use std::{
     collections::BTreeSet,
     path::{Path, PathBuf},
@@ -44,17 +46,31 @@ pub fn program() -> &'static Path {
     })
 }
 
+/// A job that tells its attempt and its process, then waits for the file `go`, unless it is a later attempt.
+pub const PATIENT: &str = r#"exec = ["sh", "-c", '''
+echo "$FIRSTCLAIM_JOB_ATTEMPT $$" >> started
+if [ "$FIRSTCLAIM_JOB_ATTEMPT" = 1 ]; then while ! [ -e go ]; do sleep 0.05; done; fi
+echo "$FIRSTCLAIM_JOB_ATTEMPT" >> finished
+''']"#;
+
 /// A folder with a pipeline and a store, in which the program is run.
 #[derive(Debug)]
 pub struct Bench {
     folder: TempDir,
+    store: String,
 }
 
 impl Bench {
     /// A bench whose pipeline has this `[job]` and selects everything.
     pub fn new(job: &str) -> Self {
+        Self::on(job, "sqlite:firstclaim.db")
+    }
+
+    /// The same on the store of this URL.
+    pub fn on(job: &str, store: &str) -> Self {
         let bench = Self {
             folder: tempfile::tempdir().unwrap(),
+            store: store.to_owned(),
         };
         bench.write(
             "pipeline.toml",
@@ -97,6 +113,13 @@ impl Bench {
         command
     }
 
+    /// `run` of these sources on the bench's store, or on another way to it.
+    pub fn runner(&self, store: Option<&str>, sources: &[&str]) -> Command {
+        let mut command = self.command(&["run", "--store", store.unwrap_or(&self.store)]);
+        command.args(sources);
+        command
+    }
+
     /// Runs the program to its end.
     pub fn run(&self, arguments: &[&str]) -> Ran {
         Ran::from(self.command(arguments).output().unwrap())
@@ -104,13 +127,14 @@ impl Bench {
 
     /// Starts the program; its output goes to files called `NAME.out` and `NAME.err`.
     pub fn start(&self, name: &str, command: &mut Command) -> Worker {
-        let file =
-            |kind: &str| std::fs::File::create(self.path(&format!("{name}.{kind}"))).unwrap();
-        let child = command
-            .stdout(file("out"))
-            .stderr(file("err"))
-            .spawn()
-            .unwrap();
+        let out = std::fs::File::create(self.path(&format!("{name}.out"))).unwrap();
+        self.start_writing_to(name, command, out.into())
+    }
+
+    /// The same with a standard output of the caller's.
+    pub fn start_writing_to(&self, name: &str, command: &mut Command, out: Stdio) -> Worker {
+        let err = std::fs::File::create(self.path(&format!("{name}.err"))).unwrap();
+        let child = command.stdout(out).stderr(err).spawn().unwrap();
         Worker {
             child,
             name: name.to_owned(),
@@ -119,7 +143,7 @@ impl Bench {
 
     /// The claims, as `claims list --json` tells them.
     pub fn claims(&self) -> Vec<serde_json::Value> {
-        let mut arguments = vec!["claims", "list", "--json"];
+        let mut arguments = vec!["claims", "list", "--json", "--store", &self.store];
         for status in ["processing", "done", "failed", "rejected", "waiting"] {
             arguments.extend(["--status", status]);
         }
@@ -181,6 +205,11 @@ impl Worker {
         kill(signal, &self.child.id().to_string());
     }
 
+    /// Its process.
+    pub fn process(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Whether it still runs.
     pub fn runs(&mut self) -> bool {
         self.child.try_wait().unwrap().is_none()
@@ -220,10 +249,18 @@ pub fn kill(signal: &str, process: &str) {
 
 /// Whether a process is there and has not ended.
 pub fn is_alive(process: &str) -> bool {
-    // The state is the first word after the parenthesis that closes the command's name; Z has ended.
-    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-    stat.rsplit_once(')')
-        .is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z'))
+    state(process).is_some_and(|state| state != 'Z')
+}
+
+/// Whether a process is stopped, by `STOP`.
+pub fn is_stopped(process: &str) -> bool {
+    state(process) == Some('T')
+}
+
+/// What the system says of a process: the first letter after the parenthesis that closes its command's name.
+fn state(process: &str) -> Option<char> {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    stat.rsplit_once(')')?.1.trim_start().chars().next()
 }
 
 /// Waits until something holds; only a test that fails waits to the bound.

@@ -2,6 +2,9 @@
 #![allow(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 #![allow(clippy::panic, reason = "a test stops at the first surprise")]
 
+#[path = "postgres/crashes.rs"]
+mod crashes;
+
 use std::process::Command;
 
 use tests::{Bench, notification, race, record};

@@ -1,16 +1,9 @@
-//! Workers as processes: racing, killed, frozen, interrupted. One SQLite file, the real program, real signals.
+//! Workers as processes: racing, frozen, interrupted (killed ones are in `crashes.rs`). One SQLite file, the real program, real signals.
 #![allow(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 use std::process::Command;
 
-use tests::{Bench, eventually, is_alive, kill, notification, race, record};
-
-/// A job that tells its attempt and its process, then waits for the file `go`, unless it is a later attempt.
-const PATIENT: &str = r#"exec = ["sh", "-c", '''
-echo "$FIRSTCLAIM_JOB_ATTEMPT $$" >> started
-if [ "$FIRSTCLAIM_JOB_ATTEMPT" = 1 ]; then while ! [ -e go ]; do sleep 0.05; done; fi
-echo "$FIRSTCLAIM_JOB_ATTEMPT" >> finished
-''']"#;
+use tests::{Bench, PATIENT, eventually, is_alive, kill, notification, race, record};
 
 /// The run of the one event, whose lease ends soon once nobody renews it; it logs what becomes of events.
 fn run_with_a_short_lease(bench: &Bench) -> Command {
@@ -46,32 +39,6 @@ fn twenty_processes_run_each_of_a_thousand_jobs_once() {
 #[test]
 fn a_hundred_processes_run_each_of_a_thousand_jobs_once() {
     race(100, 200, &[]);
-}
-
-#[test]
-fn a_killed_worker_s_job_is_finished_by_another_as_attempt_2() {
-    let bench = Bench::new(PATIENT);
-    one_event(&bench);
-    let run = || run_with_a_short_lease(&bench);
-    let worker = bench.start("killed", &mut run());
-    let orphan = first_job(&bench);
-    worker.signal("KILL");
-    let ran = bench.start("other", &mut run()).end(&bench);
-    kill("KILL", &orphan);
-    assert_eq!(
-        (ran.code, ran.last_line()),
-        (
-            0,
-            "processed=1 skipped=0 held=0 ignored=0 failed=0 rejected=0"
-        ),
-        "{ran:?}"
-    );
-    let claim = bench.claim();
-    assert_eq!(
-        (claim["status"].as_str(), claim["attempt"].as_u64()),
-        (Some("done"), Some(2)),
-        "{claim}"
-    );
 }
 
 #[test]

@@ -147,7 +147,7 @@ pub(crate) struct PipelineArg {
 
 #[derive(Debug, Args)]
 pub(crate) struct StoreArg {
-    /// Where claims are kept: `sqlite:PATH`, `postgres://HOST/DATABASE` (if built with it), or `memory:` for this process alone
+    /// Where claims are kept: `sqlite:PATH`, `postgres://HOST/DATABASE` or `dynamodb://TABLE` (if built with it), or `memory:` for this process alone
     #[arg(long, value_name = "URL", default_value = "sqlite:firstclaim.db")]
     pub(crate) store: String,
 }
@@ -193,6 +193,8 @@ pub(crate) enum ClaimsCommand {
     Show(ShowArgs),
     /// Give claims back, so that the next delivery of their event runs the job again
     Release(ReleaseArgs),
+    /// Ask from within a job whether it still holds its claim: exit code 0 if it does
+    Held(HeldArgs),
 }
 
 #[derive(Debug, Args)]
@@ -242,6 +244,25 @@ pub(crate) struct ReleaseArgs {
     /// The job IDs
     #[arg(value_name = "ID", required = true)]
     pub(crate) ids: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example, in a script that `firstclaim run --store \"$CLAIM_STORE\"` starts as a job:
+  firstclaim claims held --store \"$CLAIM_STORE\" \"$FIRSTCLAIM_JOB_ID\" \"$FIRSTCLAIM_JOB_OWNER\" && mv new published
+
+The claim is held if it is being processed by this owner, and its lease has not ended by this machine's clock. Then its end is
+printed; otherwise why not, on standard error, and the exit code is 1 (2 for wrong usage), as it is if the store gives no
+answer. A claim can be lost right after the answer, so nothing that must never happen twice may rest on it alone.")]
+pub(crate) struct HeldArgs {
+    #[command(flatten)]
+    pub(crate) store: StoreArg,
+    /// The job ID
+    #[arg(value_name = "ID")]
+    pub(crate) id: String,
+    /// Who won the attempt, 32 lower-case hexadecimal characters: no two attempts have the same
+    #[arg(value_name = "OWNER")]
+    pub(crate) owner: String,
 }
 
 #[derive(Debug, Args)]

@@ -30,10 +30,11 @@ const ALLOW: &str = "FIRSTCLAIM_ALLOW";
 const LOG: &str = "FIRSTCLAIM_LOG";
 const LOG_FORMAT: &str = "FIRSTCLAIM_LOG_FORMAT";
 const TTL: &str = "DEDUP_TTL_SECONDS";
+const TABLE: &str = "DEDUP_TABLE";
 const AZURE_ACCOUNT: &str = "AZURE_STORAGE_ACCOUNT";
 
 /// Every variable, in the order in which people are told of them.
-pub const VARIABLES: [Variable; 8] = [
+pub const VARIABLES: [Variable; 9] = [
     Variable {
         name: LEASE,
         default: "120",
@@ -71,6 +72,11 @@ pub const VARIABLES: [Variable; 8] = [
         meaning: "how long a done claim is kept at least, in seconds",
     },
     Variable {
+        name: TABLE,
+        default: "",
+        meaning: "the DynamoDB table that the Lambda handler keeps claims in",
+    },
+    Variable {
         name: AZURE_ACCOUNT,
         default: "",
         meaning: "the storage account of blobs whose event names none (the blob trigger's own queue)",
@@ -105,6 +111,8 @@ pub struct Settings {
     pub log: String,
     /// How log lines are written.
     pub log_format: LogFormat,
+    /// The DynamoDB table of claims.
+    pub dedup_table: Option<String>,
     /// The storage account of blobs whose event names none; see [`ReadContext`].
     pub azure_account: Option<String>,
 }
@@ -159,6 +167,7 @@ impl Settings {
             allow: AllowList::Everything,
             log: "warn".to_owned(),
             log_format: LogFormat::Text,
+            dedup_table: None,
             azure_account: None,
         };
         for (name, value) in vars {
@@ -187,6 +196,7 @@ impl Settings {
             CONCURRENCY => self.concurrency = Some(number(CONCURRENCY, &value, 1, 100_000)?),
             ALLOW => self.allow = AllowList::parse(&value),
             LOG => self.log = value,
+            TABLE => self.dedup_table = Some(value).filter(|name| !name.is_empty()),
             AZURE_ACCOUNT => self.azure_account = Some(value).filter(|name| !name.is_empty()),
             LOG_FORMAT => {
                 self.log_format = match value.as_str() {
@@ -267,9 +277,11 @@ mod tests {
             (CONCURRENCY, "3"),
             (ALLOW, "a,b"),
             (TTL, "9"),
+            (TABLE, "jobs"),
             (AZURE_ACCOUNT, "acct"),
         ])
         .unwrap();
+        assert_eq!(settings.dedup_table.as_deref(), Some("jobs"));
         assert_eq!(settings.azure_account.as_deref(), Some("acct"));
         assert_eq!(read(&[(AZURE_ACCOUNT, "")]).unwrap().azure_account, None);
         assert_eq!(settings.terms.lease, Duration::from_secs(7));

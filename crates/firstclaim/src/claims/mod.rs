@@ -1,6 +1,7 @@
 //! `firstclaim claims`: looking at claims, and giving them back.
 
 pub(crate) mod explain;
+mod held;
 pub(crate) mod view;
 
 use std::sync::Arc;
@@ -28,6 +29,7 @@ pub(crate) async fn claims(command: ClaimsCommand, settings: &Settings) -> Resul
         ClaimsCommand::List(args) => list(args).await,
         ClaimsCommand::Show(args) => show(args, settings).await,
         ClaimsCommand::Release(args) => release(args, settings).await,
+        ClaimsCommand::Held(args) => held::held(args).await,
     }
 }
 
@@ -69,12 +71,18 @@ async fn list(args: ListArgs) -> Result<Ended, Failure> {
     };
     let mut left = args.limit;
     let mut more = false;
+    let mut ended = Ended::Well;
     while left > 0 {
         query.limit = PAGE.min(left);
         let page = store
             .list(&query)
             .await
             .map_err(|error| Failure::failed("the claims cannot be listed").because(error))?;
+        for error in page.unreadable {
+            left -= 1;
+            output::complain(&error.to_string());
+            ended = Ended::WithFailures;
+        }
         for (key, stored) in page.claims {
             left -= 1;
             if args.json {
@@ -98,7 +106,7 @@ async fn list(args: ListArgs) -> Result<Ended, Failure> {
             args.limit
         ));
     }
-    Ok(Ended::Well)
+    Ok(ended)
 }
 
 async fn show(args: ShowArgs, settings: &Settings) -> Result<Ended, Failure> {

@@ -9,11 +9,22 @@ use identity_core::claim::{ClaimKey, ClaimStore, Status};
 
 use super::Testbed;
 
-struct Examined<'a, T: Testbed> {
+/// A store that is examined through these handles, and whose rows the testbed's foreign program changes.
+pub(crate) struct Examined<'a, T: Testbed> {
     bed: &'a T,
     /// Two processes' worth of connections, handed out in turn.
     handles: [Arc<T::Store>; 2],
     next: AtomicUsize,
+}
+
+impl<'a, T: Testbed> Examined<'a, T> {
+    pub(crate) fn new(bed: &'a T, handles: [Arc<T::Store>; 2]) -> Self {
+        Self {
+            bed,
+            handles,
+            next: AtomicUsize::new(0),
+        }
+    }
 }
 
 #[async_trait]
@@ -40,11 +51,6 @@ impl<T: Testbed> Subject for Examined<'_, T> {
 
 pub(crate) async fn the_store_conforms(bed: &impl Testbed) {
     let handles = [bed.store().clone(), Arc::new(bed.another().await)];
-    let subject = Examined {
-        bed,
-        handles,
-        next: AtomicUsize::new(0),
-    };
-    let failures = conformance::run(&subject, 1).await;
+    let failures = conformance::run(&Examined::new(bed, handles), 1).await;
     assert!(failures.is_empty(), "{failures:#?}");
 }

@@ -2,7 +2,8 @@
 //!
 //! A [`Subject`] is a store, and a program beside it that writes the same rows without knowing the protocol (it deletes
 //! a row, it flips a status). The suite asks the store alone (`store_cases`) and drives the protocol over it, plain and
-//! through each [fault](faults::Fault) (`protocol_cases`). Time is the suite's own, so nothing waits.
+//! through each [fault](faults::Fault) (`protocol_cases`). Time is the suite's own, so nothing waits. [`run_protocol`] is the
+//! same protocol over a store whose faults are real ones, on the wire.
 
 pub mod faults;
 pub mod host;
@@ -62,6 +63,13 @@ pub async fn run(subject: &dyn Subject, seed: u64) -> Vec<Failure> {
         failures.extend(protocol_cases::run(subject, seed, fault).await);
     }
     failures
+}
+
+/// Runs the protocol's cases alone, through no fault but what befalls the subject's own store: one behind a wire that loses
+/// the replies to writes, say. The cases that ask the store alone want its very answer, which a lost reply is not, so
+/// [`run`] is for a store that answers. Reads have to be left alone: they change nothing, and are not asked again for ever.
+pub async fn run_protocol(subject: &dyn Subject, seed: u64) -> Vec<Failure> {
+    protocol_cases::run(subject, seed, Fault::None).await
 }
 
 /// Why a case stopped.

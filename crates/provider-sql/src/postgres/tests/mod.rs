@@ -4,6 +4,7 @@ mod claims;
 mod connecting;
 mod ledger;
 mod proxy;
+mod wire;
 
 mod cases {
     crate::cases::on!(crate::postgres::fixture::Fixture::new());

@@ -1,0 +1,1 @@
+//! The mapping, without a service.
