@@ -117,8 +117,7 @@ impl Deployment {
 
     /// What is said to these variables, which must be refused.
     pub fn refusal(&self, variables: &[(&str, &str)]) -> String {
-        // The checks are all of the queue, or of the variables.
-        let output = self.run(&self.planning(variables, &["-target=aws_sqs_queue.events"]));
+        let output = self.run(&self.planning(variables, &[]));
         assert!(!output.status.success(), "{variables:?} is not refused");
         // Long lines are broken, and framed.
         let said = String::from_utf8(output.stderr).unwrap();
@@ -174,7 +173,6 @@ impl Deployment {
             terraform.env("TF_CLI_CONFIG_FILE", file);
         }
         terraform.args(arguments).arg("-no-color");
-        // The options come before the file that `show` may name.
         terraform
             .output()
             .unwrap_or_else(|error| panic!("terraform cannot be started: {error}\n{INSTALL}"))

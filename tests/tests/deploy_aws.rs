@@ -144,10 +144,11 @@ fn the_files_are_formatted() {
 /// One folder for all plans: fetching the provider takes longest.
 #[test]
 fn policies_are_narrow_and_bad_settings_are_refused() {
-    let deployment = Deployment::new(&moto(), &[("bucket", "geo-in")]);
+    let deployment = Deployment::new(&moto(), &[]);
     deployment.validate();
     for source in ["sqs", "direct", "sns", "eventbridge"] {
         let plan = deployment.plan(&[
+            ("bucket", "geo-in"),
             ("source_kind", source),
             ("prefix", "in/"),
             (
@@ -214,7 +215,7 @@ fn refused(deployment: &Deployment) {
         ),
         (&[("name", "Geo")], "The name must have 2 to 24 characters"),
         (
-            &[("create_bucket", "false"), ("bucket", "null")],
+            &[("create_bucket", "false")],
             "must be named by the variable bucket",
         ),
         (&[("prefix", "in*")], "must not contain *, ? or $"),
@@ -249,11 +250,14 @@ fn is_motos(change: &Value) -> bool {
 
 #[test]
 fn it_is_applied_and_nothing_is_left_to_change() {
-    let deployment = Deployment::new(&moto(), &[("name", "applied"), ("bucket", "applied-in")]);
+    // An emulator that a person has started keeps what was made before.
+    let name = &format!("applied-{}", std::process::id());
+    let bucket = &format!("{name}-in");
+    let deployment = Deployment::new(&moto(), &[("name", name), ("bucket", bucket)]);
     let outputs = deployment.apply();
-    assert_eq!(outputs["bucket"], "applied-in");
-    assert_eq!(outputs["table"], "applied-claims");
-    assert_eq!(outputs["function"], "applied");
+    assert_eq!(outputs["bucket"], *bucket);
+    assert_eq!(outputs["table"], format!("{name}-claims"));
+    assert_eq!(outputs["function"], *name);
     assert_eq!(outputs["notification_target"], outputs["queue_arn"]);
     assert_eq!(outputs["environment"]["DEDUP_TABLE"], outputs["table"]);
     assert_eq!(
@@ -268,7 +272,7 @@ fn it_is_applied_and_nothing_is_left_to_change() {
         outputs["queue_url"]
             .as_str()
             .unwrap()
-            .ends_with("/applied-events")
+            .ends_with(&format!("/{name}-events"))
     );
 
     let state = deployment.state();
@@ -301,10 +305,10 @@ fn it_is_applied_and_nothing_is_left_to_change() {
         .unwrap();
     let here = "eu-central-1:123456789012";
     let [table, index] = ["", "/index/open"]
-        .map(|index| format!("arn:aws:dynamodb:{here}:table/applied-claims{index}"));
+        .map(|index| format!("arn:aws:dynamodb:{here}:table/{name}-claims{index}"));
     let [queue, failed] =
-        ["events", "failed-invocations"].map(|name| format!("arn:aws:sqs:{here}:applied-{name}"));
-    let log = format!("arn:aws:logs:{here}:log-group:/aws/lambda/applied:log-stream:*");
+        ["events", "failed-invocations"].map(|queue| format!("arn:aws:sqs:{here}:{name}-{queue}"));
+    let log = format!("arn:aws:logs:{here}:log-group:/aws/lambda/{name}:log-stream:*");
     let mut expected = Vec::new();
     for action in ["GetItem", "PutItem", "Query", "UpdateItem"] {
         expected.push((format!("dynamodb:{action}"), table.clone()));
@@ -314,15 +318,9 @@ fn it_is_applied_and_nothing_is_left_to_change() {
         expected.push((format!("logs:{action}"), log.clone()));
     }
     for action in ["GetObject", "GetObjectVersion"] {
-        expected.push((
-            format!("s3:{action}"),
-            "arn:aws:s3:::applied-in/*".to_owned(),
-        ));
+        expected.push((format!("s3:{action}"), format!("arn:aws:s3:::{bucket}/*")));
     }
-    expected.push((
-        "s3:ListBucket".to_owned(),
-        "arn:aws:s3:::applied-in".to_owned(),
-    ));
+    expected.push(("s3:ListBucket".to_owned(), format!("arn:aws:s3:::{bucket}")));
     for action in [
         "ChangeMessageVisibility",
         "DeleteMessage",
