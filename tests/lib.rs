@@ -17,6 +17,8 @@ use std::{
 
 use tempfile::TempDir;
 
+pub mod terraform;
+
 /// The workspace's root.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))

@@ -1,6 +1,7 @@
 //! `cargo xtask COMMAND`: the workspace's own commands, one file for each.
 
 mod bench;
+mod dist;
 mod fuzz;
 mod postgres;
 mod prove;
@@ -14,6 +15,7 @@ usage: cargo xtask COMMAND
 
   test               every check: format, clippy, rustdoc, tests, vectors (sets up what it needs under target/)
   bench [SECTION]... every speed that the README claims, beside its peer: ids bytes keys sqlite postgres run
+  dist aws [ARCH]    the function of deploy/aws, for x86_64 or arm64: a zip, and the context of a container image with GDAL
   fuzz               the property tests of every parser, 100,000 cases each
   prove              the claim protocol within larger bounds: millions of states, many simulated schedules";
 
@@ -23,6 +25,8 @@ fn main() -> ExitCode {
     let result = match arguments.as_slice() {
         ["test"] => test::test(),
         ["bench", sections @ ..] => bench::bench(sections),
+        ["dist", "aws"] => dist::aws(None),
+        ["dist", "aws", architecture] => dist::aws(Some(architecture)),
         ["fuzz"] => fuzz::fuzz(),
         ["prove"] => prove::prove(),
         _ => {
