@@ -35,8 +35,13 @@ pub fn program() -> &'static Path {
         build
             .args(["build", "--quiet", "--locked", "-p", "firstclaim"])
             .current_dir(root());
-        if cfg!(feature = "postgres") {
-            build.args(["--features", "postgres"]);
+        for (built, feature) in [
+            (cfg!(feature = "aws"), "aws"),
+            (cfg!(feature = "postgres"), "postgres"),
+        ] {
+            if built {
+                build.args(["--features", feature]);
+            }
         }
         assert!(
             build.status().unwrap().success(),

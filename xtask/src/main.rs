@@ -2,9 +2,11 @@
 
 mod bench;
 mod dist;
+mod emulators;
 mod fuzz;
 mod postgres;
 mod prove;
+mod python;
 mod run;
 mod test;
 
@@ -16,6 +18,7 @@ usage: cargo xtask COMMAND
   test               every check: format, clippy, rustdoc, tests, vectors (sets up what it needs under target/)
   bench [SECTION]... every speed that the README claims, beside its peer: ids bytes keys sqlite postgres run
   dist aws [ARCH]    the function of deploy/aws, for x86_64 or arm64: a zip, and the context of a container image with GDAL
+  emulators up       the servers that tests need, to play with: moto, dynalite, PostgreSQL; prints what to export
   fuzz               the property tests of every parser, 100,000 cases each
   prove              the claim protocol within larger bounds: millions of states, many simulated schedules";
 
@@ -27,6 +30,7 @@ fn main() -> ExitCode {
         ["bench", sections @ ..] => bench::bench(sections),
         ["dist", "aws"] => dist::aws(None),
         ["dist", "aws", architecture] => dist::aws(Some(architecture)),
+        ["emulators", "up"] => emulators::up(),
         ["fuzz"] => fuzz::fuzz(),
         ["prove"] => prove::prove(),
         _ => {
