@@ -1,12 +1,13 @@
 //! The gate: event in → identity → claim → job → end recorded → disposition out. All handlers and the CLI share it.
 //!
 //! [`Gate::settle`] is the one path. Its table of answers is [`Outcome::disposition`]; a won claim's life is in
-//! `gate/supervise.rs`; what is recorded without an attempt in `gate/rejection.rs`; whole deliveries are answered in `gate/batch.rs`.
+//! `gate/supervise.rs`; what is recorded without an attempt in `gate/rejection.rs`, and closed in `gate/redriven.rs`; whole deliveries are answered in `gate/batch.rs`.
 
 mod allow;
 mod batch;
 mod groups;
 mod outcome;
+mod redriven;
 mod rejection;
 mod supervise;
 #[cfg(test)]
@@ -34,7 +35,7 @@ use crate::{
         ClaimError, ClaimKey, Claimed, Claims, Lease, Likeness, Reason, Record, RecordedObject,
         RecordedPipeline, Status, StoreError,
     },
-    event::{Ignored, Item, Reading},
+    event::{Ignored, Item, Reading, StorageEvent},
     host::Clock,
     identity::{Contract, ObjectAddress, ObjectVersion, VersionToken},
     job::{Job, JobContext, JobError, Output},
@@ -143,10 +144,13 @@ impl Gate {
     /// Dropping the returned future stops its job; the claim is then ended as `failed` by a task that outlives it.
     pub async fn settle(&self, item: &Item) -> Settled {
         let started = self.clock().monotonic();
-        let settled = match self.prepare(item).await {
+        let mut settled = match self.prepare(item).await {
             Prepared::Settled(settled) => settled,
             Prepared::Job(job) => self.claim_and_run(*job, 0).await,
         };
+        if let Some(redriven) = &item.redriven {
+            settled = self.close(redriven, settled).await;
+        }
         self.log(&settled, self.clock().monotonic().saturating_sub(started));
         settled
     }
@@ -169,12 +173,21 @@ impl Gate {
         let event = match &item.reading {
             Reading::Event(event) => event,
             Reading::Ignored(kind) => return ignored(None, NoJob::Kind(*kind)),
+            Reading::Incomplete(event) if item.redriven.is_some() => {
+                return self.look_again(event).await;
+            }
             Reading::Incomplete(event) => return self.incomplete(event).await,
             // Whoever received it gives the answer; there is no job in it.
             Reading::Reply(_) => return ignored(None, NoJob::Kind(Ignored::Handshake)),
             Reading::Unreadable(unreadable) => return self.unreadable(unreadable).await,
         };
         if !self.inner.parts.allow.allows(&event.address) {
+            // What the scheme refuses is told so: once it is allowed, its record must not pass for a whole event.
+            if let Err(refusal) = event.token_for(self.contract().scheme()) {
+                return self
+                    .refuse(event, Reason::Refused, error_chain(&refusal))
+                    .await;
+            }
             let error = format!(
                 "{} lies in a container that is not on the allow-list",
                 event.address
@@ -222,6 +235,11 @@ impl Gate {
                     .await;
             }
         };
+        self.job_of(event, token).await
+    }
+
+    /// The job of this version of an event's object.
+    async fn job_of(&self, event: &StorageEvent, token: VersionToken) -> Prepared {
         let object = ObjectVersion {
             address: event.address.clone(),
             token,
@@ -372,14 +390,13 @@ impl Gate {
     /// that kind, by its best one, which identity then refuses.
     async fn head(&self, address: &ObjectAddress) -> Result<Option<VersionToken>, ObjectError> {
         let head = self.inner.parts.objects.head(address).await?;
-        Ok(head.map(|Head { token, etag, .. }| {
-            let chosen = self
-                .contract()
-                .scheme()
-                .token(Some(&token), etag.as_ref())
-                .cloned();
-            chosen.unwrap_or(token)
-        }))
+        Ok(head.map(|head| self.token_of(head)))
+    }
+
+    fn token_of(&self, Head { token, etag, .. }: Head) -> VersionToken {
+        let scheme = self.contract().scheme();
+        let chosen = scheme.token(Some(&token), etag.as_ref()).cloned();
+        chosen.unwrap_or(token)
     }
 
     fn contract(&self) -> &Contract {

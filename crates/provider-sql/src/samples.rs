@@ -12,7 +12,7 @@ use proptest::option::of;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-const REASONS: [&str; 10] = [
+const REASONS: [&str; 11] = [
     "gone",
     "superseded",
     "permanent",
@@ -23,6 +23,7 @@ const REASONS: [&str; 10] = [
     "collapsed",
     "released",
     "interrupted",
+    "redriven",
 ];
 
 /// A claim with nothing but a revision.

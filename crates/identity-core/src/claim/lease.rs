@@ -1,6 +1,7 @@
 //! The protocol of [`machine`] driven over a store: claim, renew, end, record, release.
 
 use std::{
+    convert::Infallible,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -12,6 +13,7 @@ use super::{
         RecordingOutcome, Step, Terms,
     },
     record::{ClaimKey, Owner, Record, RecordedObject, RecordedPipeline, Revision, UnixMillis},
+    redrive,
     store::{ClaimStore, Precondition, StoreError, Stored},
 };
 use crate::host::{Clock, Entropy};
@@ -207,6 +209,11 @@ impl Claims {
         &self.store
     }
 
+    /// The clock.
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.clock
+    }
+
     /// Claims `key` for the job that `object` and `pipeline` describe.
     ///
     /// # Errors
@@ -351,31 +358,84 @@ impl Claims {
     ///
     /// [`ClaimError`], every variant.
     pub async fn release(&self, key: &ClaimKey) -> Result<(Record, Record), ClaimError> {
+        let released = self.rewrite(key, None, |row, owner, now| {
+            Ok::<_, Infallible>((machine::released(row, owner, now), row.clone()))
+        });
+        let Ok((after, before)) = released.await?;
+        Ok((before, after))
+    }
+
+    /// Closes a record that never was a job once its event, sent the `redrives`th time, is settled under another key.
+    /// Whatever else stands there by then is left as it is.
+    ///
+    /// # Errors
+    ///
+    /// [`ClaimError`], every variant but `Unknown`: it may still be open, and its event be sent again.
+    pub(crate) async fn close(&self, key: &ClaimKey, redrives: u32) -> Result<(), ClaimError> {
+        let closed = self.rewrite(key, None, |row, owner, now| {
+            redrive::closed(row, redrives, owner, &self.terms, now)
+                .map(|record| (record, ()))
+                .ok_or(())
+        });
+        match closed.await {
+            Ok(_) | Err(ClaimError::Unknown(_)) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Writes over the row under `key`, `row` if it is known, by compare-and-swap. `change` says for the row as it stands
+    /// what to write and what to tell of it, or why it is left alone; it is asked again if somebody else has written.
+    pub(super) async fn rewrite<T, E>(
+        &self,
+        key: &ClaimKey,
+        row: Option<Stored>,
+        change: impl Fn(&Record, Owner, UnixMillis) -> Result<(Record, T), E> + Send + Sync,
+    ) -> Result<Result<(Record, T), E>, ClaimError>
+    where
+        T: Send,
+        E: Send,
+    {
         let owner = self.entropy.owner().map_err(ClaimError::Entropy)?;
-        for _ in 0..RELEASE_TRIES {
-            let row = self.store.get(key).await.map_err(ClaimError::Store)?;
-            let Some(row) = row else {
-                return Err(ClaimError::Unknown(key.clone()));
+        let mut row = match row {
+            Some(row) => row,
+            None => self.row(key).await?,
+        };
+        let mut asked = None;
+        for _ in 0..REWRITE_TRIES {
+            let own = |revision: Revision| revision.owner == owner;
+            if let Some(told) = asked.filter(|_| row.record.revision.is_some_and(own)) {
+                return Ok(Ok((row.record, told))); // an earlier write of this call whose reply was lost
+            }
+            let (record, told) = match change(&row.record, owner, self.clock.unix_millis()) {
+                Ok(changed) => changed,
+                Err(left) => return Ok(Err(left)),
             };
-            if row.record.owner == Some(owner) {
-                return Ok((row.record.clone(), row.record)); // an earlier write of this call whose reply was lost
-            }
-            let released = machine::released(&row.record, owner, self.clock.unix_millis());
-            match self
-                .store
-                .put(key, &released, &Precondition::Unchanged(row.version))
-                .await
-            {
-                Ok(_) => return Ok((row.record, released)),
-                Err(StoreError::Conflict { .. } | StoreError::Unavailable { .. }) => {}
+            let when = Precondition::Unchanged(row.version);
+            row = match self.store.put(key, &record, &when).await {
+                Ok(_) => return Ok(Ok((record, told))),
+                Err(StoreError::Conflict {
+                    standing: Some(row),
+                }) => *row,
+                Err(StoreError::Conflict { standing: None }) => self.row(key).await?,
+                Err(StoreError::Unavailable { .. }) => {
+                    self.clock.sleep(FIRST_PAUSE).await;
+                    self.row(key).await?
+                }
                 Err(error) => return Err(ClaimError::Store(error)),
-            }
+            };
+            asked = Some(told);
         }
         Err(ClaimError::Contended(key.clone()))
     }
+
+    async fn row(&self, key: &ClaimKey) -> Result<Stored, ClaimError> {
+        let row = self.store.get(key).await.map_err(ClaimError::Store)?;
+        row.ok_or_else(|| ClaimError::Unknown(key.clone()))
+    }
 }
 
-const RELEASE_TRIES: u32 = 8;
+/// How often a row that somebody else writes at the same time is written over before it is given up.
+const REWRITE_TRIES: u32 = 8;
 const END_PAUSE: Duration = Duration::from_secs(1);
 
 fn next_write(lease: &Lease) -> (Stored, u32) {

@@ -95,6 +95,8 @@ pub(super) struct Record<'a> {
     blob_name: Raw<'a>,
     #[serde(borrow)]
     kind: Raw<'a>,
+    #[serde(borrow)]
+    firstclaim: Raw<'a>,
 }
 
 /// What answers a message in a queue.
@@ -176,7 +178,7 @@ impl Place {
 }
 
 pub(super) struct Reader<'c> {
-    items: Vec<Item>,
+    pub(super) items: Vec<Item>,
     /// The storage account of blobs whose event names none.
     pub(super) azure_account: Option<&'c str>,
 }
@@ -186,6 +188,7 @@ impl Reader<'_> {
         self.items.push(Item {
             carriers: place.carriers,
             origin: place.origin.clone().unwrap_or_default(),
+            redriven: None,
             reading,
         });
     }
@@ -377,7 +380,7 @@ impl Reader<'_> {
         }
     }
 
-    /// What is not Amazon's; `text` is all of it.
+    /// What is not Amazon's, or this program's own; `text` is all of it.
     fn of_another_cloud(&mut self, record: &Record<'_>, text: &str, place: &Place) {
         if record.message.is_some() {
             self.pub_sub(text, place);
@@ -393,6 +396,8 @@ impl Reader<'_> {
             self.push_result(event, &|| text, place);
         } else if json::shown(record.kind).as_deref() == Some(gcs::RESOURCE_KIND) {
             self.push_result(gcs::resource(text, None), &|| text, place);
+        } else if record.firstclaim.is_some() {
+            self.own(text, place);
         } else {
             self.unknown(text, place);
         }

@@ -105,10 +105,7 @@ impl After {
 pub(super) async fn list(store: &DynamoStore, query: &ListQuery) -> Result<Page, StoreError> {
     let listing = Listing::new(query).map_err(|misfit| store.invalid(misfit))?;
     if listing.statuses.is_empty() {
-        return Ok(Page {
-            claims: Vec::new(),
-            next: None,
-        });
+        return Ok(empty());
     }
     if listing.statuses.contains(&Status::Done) {
         scan(store, &listing).await
@@ -149,16 +146,24 @@ async fn open(store: &DynamoStore, listing: &Listing) -> Result<Page, StoreError
         .buffered(SIDE_BY_SIDE)
         .try_collect()
         .await?;
-    let mut claims = Vec::new();
+    let mut page = Page { next, ..empty() };
     for (place, item) in found.iter().zip(&items) {
         // One that was won again since has another place, where it is listed.
         if let Some(item) = item
             && item.get(item::OPEN_SINCE) == Some(&AttributeValue::S(place.since.clone()))
         {
-            claims.extend(listed(store, listing, item));
+            add(&mut page, store, listing, item);
         }
     }
-    Ok(Page { claims, next })
+    Ok(page)
+}
+
+fn empty() -> Page {
+    Page {
+        claims: Vec::new(),
+        unreadable: Vec::new(),
+        next: None,
+    }
 }
 
 /// An entry of the index. The order is that of pages.
@@ -229,7 +234,7 @@ async fn scan(store: &DynamoStore, listing: &Listing) -> Result<Page, StoreError
         Some(After::Scan(key)) => Some(key.to_string()),
         _ => None,
     };
-    let mut claims: Vec<(ClaimKey, Stored)> = Vec::new();
+    let mut page = empty();
     loop {
         let from = start.map(|key| HashMap::from([(item::KEY.to_owned(), AttributeValue::S(key))]));
         let scanned = store
@@ -244,18 +249,16 @@ async fn scan(store: &DynamoStore, listing: &Listing) -> Result<Page, StoreError
             .send()
             .await
             .map_err(|error| store.failed("listing claims", error))?;
-        claims.extend(
-            scanned
-                .items()
-                .iter()
-                .filter_map(|item| listed(store, listing, item)),
-        );
-        if claims.len() > listing.limit {
-            claims.truncate(listing.limit);
-            let next = claims
+        for item in scanned.items() {
+            add(&mut page, store, listing, item);
+        }
+        if page.claims.len() > listing.limit {
+            page.claims.truncate(listing.limit);
+            page.next = page
+                .claims
                 .last()
                 .map(|(key, _)| After::Scan(key.clone()).cursor());
-            return Ok(Page { claims, next });
+            return Ok(page);
         }
         start = match scanned
             .last_evaluated_key
@@ -263,19 +266,16 @@ async fn scan(store: &DynamoStore, listing: &Listing) -> Result<Page, StoreError
             .and_then(|key| key.get(item::KEY))
         {
             Some(AttributeValue::S(key)) => Some(key.clone()),
-            _ => return Ok(Page { claims, next: None }),
+            _ => return Ok(page),
         };
     }
 }
 
-/// The claim in an item, if it is one that was asked for. An item that is no claim of anybody's is told and left out: the
-/// others are to be seen all the same.
-fn listed(store: &DynamoStore, listing: &Listing, item: &Item) -> Option<(ClaimKey, Stored)> {
+/// Adds the claim in an item if it is one that was asked for, or why no claim can be read from it.
+fn add(page: &mut Page, store: &DynamoStore, listing: &Listing, item: &Item) {
     match store.stored(item) {
-        Ok((key, stored)) => listing.wants(&stored).then_some((key, stored)),
-        Err(error) => {
-            tracing::warn!(%error, "an item of the table is left out of the list");
-            None
-        }
+        Ok(claim) if listing.wants(&claim.1) => page.claims.push(claim),
+        Ok(_) => {}
+        Err(error) => page.unreadable.push(error),
     }
 }

@@ -121,6 +121,7 @@ pub(super) enum Objects {
     HoldWithoutEtag(&'static str),
     NotOurs,
     Generation(&'static str),
+    Empty(&'static str),
     Nothing,
     Unavailable,
 }
@@ -131,13 +132,14 @@ impl ObjectStore for Mutex<Objects> {
         provider != Provider::File && !matches!(*self.lock().unwrap(), Objects::NotOurs)
     }
     async fn head(&self, address: &ObjectAddress) -> Result<Option<Head>, ObjectError> {
-        match &*self.lock().unwrap() {
-            Objects::Hold(etag) => {
+        let objects = self.lock().unwrap().clone();
+        match &objects {
+            Objects::Hold(etag) | Objects::Empty(etag) => {
                 let token = VersionToken::new(TokenKind::ETag, *etag).unwrap();
                 Ok(Some(Head {
                     etag: Some(token.clone()),
                     token,
-                    size: 1,
+                    size: u64::from(!matches!(objects, Objects::Empty(_))),
                 }))
             }
             Objects::HoldWithoutEtag(version) => {

@@ -4,3 +4,4 @@ mod bench;
 mod dispositions;
 mod envelopes;
 mod lifetimes;
+mod redriven;
