@@ -4,7 +4,7 @@
 use std::{sync::Arc, thread::available_parallelism, time::Duration};
 
 use identity_core::{
-    claim::{Claims, StoreError},
+    claim::{Claims, Resender, StoreError},
     gate::{AllowList, Gate, Parts},
     host::Clock,
     identity::{Contract, ContractError, ObjectAddress, ObjectKey, Provider},
@@ -113,6 +113,12 @@ pub(crate) async fn configure() -> Result<Handler, ConfigurationError> {
         Arc::new(OsEntropy::new()),
         settings.terms,
     );
+    let resender = settings.redrive_queue.map(|queue_url| Resender {
+        claims: claims.clone(),
+        contract: contract.clone(),
+        outbox: Arc::new(aws.outbox(queue_url)),
+        grace: Resender::GRACE,
+    });
     let gate = Gate::new(Parts {
         contract,
         claims,
@@ -120,7 +126,7 @@ pub(crate) async fn configure() -> Result<Handler, ConfigurationError> {
         objects,
         job: job.clone(),
         max_run,
-        allow: settings.allow.clone(),
+        allow: settings.allow,
     });
     let concurrency = settings.concurrency;
     let concurrency = concurrency.unwrap_or_else(|| available_parallelism().map_or(1, usize::from));
@@ -130,6 +136,7 @@ pub(crate) async fn configure() -> Result<Handler, ConfigurationError> {
         job,
         sqs: aws.sqs(),
         metrics,
+        resender,
         concurrency,
         azure_account: settings.azure_account,
     })

@@ -3,6 +3,7 @@
 use std::{convert::Infallible, sync::Arc, time::Duration};
 
 use identity_core::{
+    claim::Resender,
     event::{Carrier, Delivery, Item, ReadContext, read_in},
     gate::{Disposition, Gate, ItemAnswer},
     host::Clock,
@@ -15,7 +16,7 @@ use tracing::Instrument as _;
 use crate::{
     deadline,
     metrics::{self, Counts, Metrics, TimedJob},
-    visibility,
+    sweep, visibility,
 };
 
 /// What handles invocations, one after the other.
@@ -26,6 +27,8 @@ pub(crate) struct Handler {
     pub(crate) job: Arc<TimedJob>,
     pub(crate) sqs: SqsClient,
     pub(crate) metrics: Metrics,
+    /// Sends events again, if there is a queue for them.
+    pub(crate) resender: Option<Resender>,
     /// How many events are handled side by side.
     pub(crate) concurrency: usize,
     /// The storage account of blobs whose event names none.
@@ -76,11 +79,18 @@ impl Handler {
         let request_id = context.request_id.as_str();
         // At the level of errors, so that no filter takes the ID from the lines that it lets through.
         let span = tracing::error_span!("invocation", request_id);
-        let payload = payload.get().as_bytes();
+        let left = deadline::left(context.deadline, self.clock.unix_millis());
+        let payload = payload.get();
         async {
-            let items = read_in(&Delivery::from_body(payload), &self.read_context());
+            if sweep::is_wanted(payload) {
+                return self.sweep(request_id, left).await;
+            }
+            let items = read_in(
+                &Delivery::from_body(payload.as_bytes()),
+                &self.read_context(),
+            );
             let source = Source::of(&items);
-            let answers = self.settle(&items, source, context.deadline).await;
+            let answers = self.settle(&items, source, left).await;
             if source != Source::Other {
                 let now = self.clock.unix_millis();
                 visibility::hide_held(&self.sqs, &answers, now, self.concurrency).await;
@@ -105,8 +115,12 @@ impl Handler {
 
     /// Settles what was delivered, in the time that there is. Jobs that need longer are stopped, and recorded as failed,
     /// before the platform kills the process in the middle of them.
-    async fn settle(&self, items: &[Item], source: Source, deadline: u64) -> Vec<ItemAnswer> {
-        let left = deadline::left(deadline, self.clock.unix_millis());
+    async fn settle(
+        &self,
+        items: &[Item],
+        source: Source,
+        left: Option<Duration>,
+    ) -> Vec<ItemAnswer> {
         let gate = self
             .gate
             .for_call(left.map(|left| self.clock.monotonic() + left));

@@ -2,7 +2,7 @@
 //!
 //! The reader's way: [`configuration`] (the environment and the compiled-in contract → a handler, connections open) →
 //! [`invocation`] (bytes → items → settled → reply), which asks [`deadline`] how long it may take, [`visibility`] when held
-//! messages come again, and [`metrics`] to tell what happened. [`shutdown`] ends it.
+//! messages come again, and [`metrics`] to tell what happened; [`sweep`] is the scheduled one. [`shutdown`] ends it.
 
 mod configuration;
 mod deadline;
@@ -10,6 +10,7 @@ mod invocation;
 mod logging;
 mod metrics;
 mod shutdown;
+mod sweep;
 mod visibility;
 
 use std::{process::ExitCode, sync::Arc};

@@ -105,6 +105,11 @@ impl Metrics {
         self.line(request_id, now, metrics)
     }
 
+    /// The line for one sweep: how many claims it found stuck.
+    pub(crate) fn sweep(&self, request_id: &str, now: UnixMillis, stuck: u64) -> String {
+        self.line(request_id, now, vec![("stuck", "Count", stuck.into())])
+    }
+
     fn line(&self, request_id: &str, now: UnixMillis, metrics: Vec<(&str, &str, Value)>) -> String {
         let declared: Vec<Value> = metrics
             .iter()
