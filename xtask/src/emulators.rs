@@ -129,7 +129,8 @@ pub(crate) fn up() -> Result<()> {
     let lines = [
         "\n# Amazon's services (moto), for every program that uses an SDK:".to_owned(),
         format!("export AWS_ENDPOINT_URL={aws}"),
-        "export AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test AWS_REGION=eu-central-1".to_owned(),
+        "export AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test AWS_REGION=eu-central-1"
+            .to_owned(),
         "# DynamoDB by another emulator (dynalite), instead of moto's:".to_owned(),
         format!("# export AWS_ENDPOINT_URL_DYNAMODB={}", dynalite.url),
         "# PostgreSQL, as firstclaim's --store:".to_owned(),

@@ -1,8 +1,10 @@
 //! `cargo xtask COMMAND`: the workspace's own commands, one file for each.
 
 mod bench;
+mod emulators;
 mod fuzz;
 mod postgres;
+mod python;
 mod run;
 mod test;
 
@@ -13,6 +15,7 @@ usage: cargo xtask COMMAND
 
   test               every check: format, clippy, rustdoc, tests, vectors (sets up what it needs under target/)
   bench [SECTION]... every speed that the README claims, beside its peer: ids bytes keys sqlite postgres run
+  emulators up       every emulator that the tests use, until Ctrl-C; says what to set
   fuzz               the property tests of every parser, 100,000 cases each";
 
 fn main() -> ExitCode {
@@ -21,6 +24,7 @@ fn main() -> ExitCode {
     let result = match arguments.as_slice() {
         ["test"] => test::test(),
         ["bench", sections @ ..] => bench::bench(sections),
+        ["emulators", "up"] => emulators::up(),
         ["fuzz"] => fuzz::fuzz(),
         _ => {
             run::say(USAGE);

@@ -2,8 +2,12 @@
 
 use std::{path::PathBuf, process::Command};
 
-use crate::postgres::{Disk, Server, Tls};
-use crate::run::{Result, cargo, root, run, target};
+use crate::{
+    emulators::Emulator,
+    postgres::{Disk, Server, Tls},
+    python,
+    run::{Result, cargo, root, run, target},
+};
 
 /// How many requests the differential test asks, and with which seed: the same ones every time.
 const DIFFERENTIAL: [&str; 4] = ["--seed", "1", "--count", "10000"];
@@ -69,6 +73,7 @@ pub(crate) fn test() -> Result<()> {
     run(cargo(&docs).env("RUSTDOCFLAGS", "-D warnings"))?;
     run(&mut cargo(&["test", "--locked", "--workspace"]))?;
     postgres()?;
+    aws()?;
     vectors()
 }
 
@@ -95,6 +100,31 @@ fn postgres() -> Result<()> {
             .env("TEST_POSTGRES_URL", &plain.url)
             .env("TEST_POSTGRES_TLS_URL", &secure.url)
             .env("TEST_POSTGRES_TLS_ROOT", &secure.certificate))?;
+    }
+    Ok(())
+}
+
+/// What needs Amazon's services: the conformance suite on their tables, and the function end to end.
+fn aws() -> Result<()> {
+    let tests = [
+        ["provider-aws", "emulators", "--lib"],
+        ["tests", "aws", "--test=aws"],
+    ];
+    for [package, feature, which] in tests {
+        // Fresh ones for each: moto keeps all that it was ever told in memory.
+        let (moto, dynalite) = (Emulator::moto()?, Emulator::dynalite()?);
+        let mut test = cargo(&[
+            "test",
+            "--locked",
+            "-p",
+            package,
+            "--features",
+            feature,
+            which,
+        ]);
+        run(test
+            .env("TEST_MOTO_URL", &moto.url)
+            .env("TEST_DYNALITE_URL", &dynalite.url))?;
     }
     Ok(())
 }
@@ -134,7 +164,7 @@ fn vectors() -> Result<()> {
         .args(UPLOADS)
         .arg("--ours")
         .arg(target().join("debug/firstclaim")))?;
-    let python = python()?;
+    let python = python::environment("python", "tests/vectors/requirements.txt")?;
     run(&mut cargo(&[
         "build",
         "--locked",
@@ -151,27 +181,4 @@ fn vectors() -> Result<()> {
         .args(DIFFERENTIAL)
         .arg("--ours")
         .arg(derive))
-}
-
-/// A Python with the pinned packages of `tests/vectors/requirements.txt`, in an environment of its own.
-fn python() -> Result<PathBuf> {
-    let environment = target().join("python");
-    let python = environment.join("bin/python");
-    if !python.exists() {
-        run(Command::new("python3").args(["-m", "venv"]).arg(&environment)).map_err(|what| {
-            format!("{what}\nthe checks need Python 3.11 or newer with its venv module (Debian: apt-get install python3-venv)")
-        })?;
-    }
-    let requirements = root().join("tests/vectors/requirements.txt");
-    let install = [
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--disable-pip-version-check",
-        "--require-hashes",
-        "-r",
-    ];
-    run(Command::new(&python).args(install).arg(requirements))?;
-    Ok(python)
 }
