@@ -68,8 +68,12 @@ pub struct Cloud {
     pub sqs: aws_sdk_sqs::Client,
     /// DynamoDB's client.
     pub dynamodb: aws_sdk_dynamodb::Client,
-    /// The bucket, and the table's and the queue's name.
+    /// The bucket.
     pub name: String,
+    /// The table.
+    pub table: String,
+    /// The queue's ARN.
+    pub queue_arn: String,
     /// The queue.
     pub queue_url: String,
     /// Where DynamoDB is asked.
@@ -78,6 +82,19 @@ pub struct Cloud {
     pub moto: String,
     folder: TempDir,
     runtime: Runtime,
+}
+
+/// What a [`Cloud`] is made of.
+#[derive(Debug)]
+pub struct Names {
+    /// The bucket.
+    pub bucket: String,
+    /// The table.
+    pub table: String,
+    /// The queue.
+    pub queue_url: String,
+    /// The same queue.
+    pub queue_arn: String,
 }
 
 impl Cloud {
@@ -89,39 +106,44 @@ impl Cloud {
 
     /// The same, with the table on another server.
     pub fn on(moto: String, tables: String, job: &str) -> Self {
+        let name = format!("tests-{:016x}", fastrand::u64(..));
+        let names = Names {
+            bucket: name.clone(),
+            table: name.clone(),
+            queue_url: String::new(),
+            queue_arn: format!("arn:aws:sqs:{REGION}:123456789012:{name}"),
+        };
+        let mut cloud = Self::of(moto, tables, names, job);
+        cloud.wait(create_table(&cloud.dynamodb, &name));
+        cloud.queue_url = cloud.wait(create_bucket_and_queue(&cloud.s3, &cloud.sqs, &name));
+        cloud
+    }
+
+    /// What stands already.
+    pub fn of(moto: String, tables: String, names: Names, job: &str) -> Self {
         let runtime = Runtime::new().unwrap();
         let folder = tempfile::tempdir().unwrap();
-        std::fs::write(
-            folder.path().join("job.sh"),
-            format!("set -eu\ncd \"$TEST_FOLDER\"\n{job}\n"),
-        )
-        .unwrap();
-        let name = format!("tests-{:016x}", fastrand::u64(..));
+        let script = format!("set -eu\ncd \"$TEST_FOLDER\"\n{job}\n");
+        std::fs::write(folder.path().join("job.sh"), script).unwrap();
         let (s3, sqs, dynamodb) = clients(&runtime, &moto, &tables);
-        let mut cloud = Self {
+        Self {
             s3,
             sqs,
             dynamodb,
-            name,
-            queue_url: String::new(),
+            name: names.bucket,
+            table: names.table,
+            queue_arn: names.queue_arn,
+            queue_url: names.queue_url,
             tables,
             moto,
             folder,
             runtime,
-        };
-        cloud.wait(create_table(&cloud.dynamodb, &cloud.name));
-        cloud.queue_url = cloud.wait(create_bucket_and_queue(&cloud.s3, &cloud.sqs, &cloud.name));
-        cloud
+        }
     }
 
     /// Waits for a call.
     pub fn wait<T>(&self, call: impl Future<Output = T>) -> T {
         self.runtime.block_on(call)
-    }
-
-    /// The queue's ARN.
-    pub fn queue_arn(&self) -> String {
-        format!("arn:aws:sqs:{REGION}:123456789012:{}", self.name)
     }
 
     /// A path in the test's folder.
@@ -166,7 +188,7 @@ impl Cloud {
         let scan = self
             .dynamodb
             .scan()
-            .table_name(&self.name)
+            .table_name(&self.table)
             .consistent_read(true);
         self.wait(scan.send())
             .unwrap()
@@ -195,6 +217,20 @@ impl Cloud {
         row.clone()
     }
 
+    /// Makes a claim that ended look as if it had ended earlier.
+    pub fn age(&self, row: &Row, by: std::time::Duration) {
+        let earlier: u64 = row.text("finished_at").parse().unwrap();
+        let update = self.dynamodb.update_item().table_name(&self.table);
+        let update = update
+            .key("job_id", AttributeValue::S(row.text("job_id").to_owned()))
+            .update_expression("SET finished_at = :earlier")
+            .expression_attribute_values(
+                ":earlier",
+                AttributeValue::N((earlier - by.as_secs()).to_string()),
+            );
+        self.wait(update.send()).unwrap();
+    }
+
     /// The function, started, with these settings.
     pub fn function(&self, settings: &[(&str, &str)]) -> Function {
         let api = RuntimeApi::start();
@@ -214,7 +250,7 @@ impl Cloud {
             .env("AWS_SECRET_ACCESS_KEY", "test")
             .env("AWS_ENDPOINT_URL", &self.moto)
             .env("AWS_ENDPOINT_URL_DYNAMODB", &self.tables)
-            .env("DEDUP_TABLE", &self.name)
+            .env("DEDUP_TABLE", &self.table)
             .env("TEST_JOB", self.path("job.sh"))
             .env("TEST_FOLDER", self.folder.path())
             .envs(settings.iter().copied())
@@ -273,7 +309,7 @@ impl Cloud {
         if messages.is_empty() {
             return (0, 0);
         }
-        let failures = failures(&function.api.invoke(&batch(&self.queue_arn(), &messages)));
+        let failures = failures(&function.api.invoke(&batch(&self.queue_arn, &messages)));
         for message in &messages {
             if failures.contains(&message.id) {
                 continue;

@@ -20,6 +20,8 @@ use std::{
 
 use tempfile::TempDir;
 
+pub mod terraform;
+
 /// The workspace's root.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -36,8 +38,13 @@ pub fn program() -> &'static Path {
         build
             .args(["build", "--quiet", "--locked", "-p", "firstclaim"])
             .current_dir(root());
-        if cfg!(feature = "postgres") {
-            build.args(["--features", "postgres"]);
+        for (built, feature) in [
+            (cfg!(feature = "aws"), "aws"),
+            (cfg!(feature = "postgres"), "postgres"),
+        ] {
+            if built {
+                build.args(["--features", feature]);
+            }
         }
         assert!(
             build.status().unwrap().success(),

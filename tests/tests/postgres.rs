@@ -4,6 +4,8 @@
 
 #[path = "postgres/crashes.rs"]
 mod crashes;
+#[path = "postgres/fencing.rs"]
+mod fencing;
 
 use std::process::Command;
 

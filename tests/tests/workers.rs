@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use tests::{Bench, PATIENT, eventually, is_alive, kill, notification, race, record};
+use tests::{Bench, PATIENT, eventually, is_alive, notification, race, record};
 
 /// The run of the one event, whose lease ends soon once nobody renews it; it logs what becomes of events.
 fn run_with_a_short_lease(bench: &Bench) -> Command {

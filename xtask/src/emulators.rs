@@ -3,7 +3,8 @@
 
 use std::{
     fs,
-    io::{BufRead as _, BufReader, Read as _},
+    io::{BufRead as _, BufReader},
+    os::unix::process::CommandExt as _,
     path::{Path, PathBuf},
     process::{Child, ChildStdin, Command, Stdio},
 };
@@ -29,10 +30,14 @@ pub(crate) struct Emulator {
 impl Emulator {
     /// moto behind one lock: S3, SQS, DynamoDB and the rest of Amazon's services, in memory.
     pub(crate) fn moto() -> Result<Self> {
-        let python = python::environment("emulators/python", "tests/emulators/requirements.txt")?;
-        let mut command = Command::new(python);
+        let mut command = Command::new(Self::python()?);
         command.arg(root().join(FOLDER).join("locked_moto.py"));
         Self::start(command)
+    }
+
+    /// The Python that moto runs in, which has boto3, too.
+    pub(crate) fn python() -> Result<PathBuf> {
+        python::environment("emulators/python", "tests/emulators/requirements.txt")
     }
 
     /// dynalite: DynamoDB alone, atomic by itself, in memory.
@@ -48,6 +53,8 @@ impl Emulator {
     fn start(mut command: Command) -> Result<Self> {
         let line = crate::run::describe(&command);
         let mut process = command
+            // Ctrl-C stops this program, and so its standard input; it need not hear of it twice.
+            .process_group(0)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -120,27 +127,27 @@ fn read(path: &Path) -> Result<Vec<u8>> {
     fs::read(path).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// Runs every emulator and says how to reach it, until standard input ends or Ctrl-C stops this program.
+/// Runs every emulator and says how to reach it, until this program is stopped: what it started then ends, too.
 pub(crate) fn up() -> Result<()> {
     let postgres = Server::start(Tls::Off, Disk::Ignored)?;
     let moto = Emulator::moto()?;
     let dynalite = Emulator::dynalite()?;
-    let aws = &moto.url;
-    let lines = [
-        "\n# Amazon's services (moto), for every program that uses an SDK:".to_owned(),
-        format!("export AWS_ENDPOINT_URL={aws}"),
-        "export AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test AWS_REGION=eu-central-1"
-            .to_owned(),
-        "# DynamoDB by another emulator (dynalite), instead of moto's:".to_owned(),
-        format!("# export AWS_ENDPOINT_URL_DYNAMODB={}", dynalite.url),
-        "# PostgreSQL, as firstclaim's --store:".to_owned(),
-        format!("export FIRSTCLAIM_EMULATED_POSTGRES={}", postgres.url),
-    ];
-    for line in lines {
-        say(&line);
+    say(&format!(
+        "
+# Amazon's services (moto), for every program that uses an SDK:
+export AWS_ENDPOINT_URL={moto} AWS_REGION=eu-central-1 AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test
+# What tests look for. PostgreSQL's is a --store of firstclaim, too.
+export TEST_MOTO_URL={moto} TEST_DYNALITE_URL={dynalite}
+export TEST_POSTGRES_URL={postgres}
+export TEST_AWS_PYTHON={python}
+
+Ctrl-C stops them all.",
+        moto = moto.url,
+        dynalite = dynalite.url,
+        postgres = postgres.url,
+        python = Emulator::python()?.display(),
+    ));
+    loop {
+        std::thread::park();
     }
-    say("\nCtrl-C stops them all.");
-    // The terminal stops this program, and what it holds ends with it.
-    let _ = std::io::stdin().lock().read_to_end(&mut Vec::new());
-    Ok(())
 }

@@ -2,12 +2,10 @@
 
 use std::{path::PathBuf, process::Command};
 
-use crate::{
-    emulators::Emulator,
-    postgres::{Disk, Server, Tls},
-    python,
-    run::{Result, cargo, root, run, target},
-};
+use crate::emulators::Emulator;
+use crate::postgres::{Disk, Server, Tls};
+use crate::python;
+use crate::run::{Result, cargo, root, run, target};
 
 /// How many requests the differential test asks, and with which seed: the same ones every time.
 const DIFFERENTIAL: [&str; 4] = ["--seed", "1", "--count", "10000"];
@@ -15,32 +13,31 @@ const DIFFERENTIAL: [&str; 4] = ["--seed", "1", "--count", "10000"];
 /// How many bundles the comparison of upload keys makes, and with which seed.
 const UPLOADS: [&str; 4] = ["--seed", "1", "--count", "200"];
 
-/// The feature of PostgreSQL, in every package that has it.
-const POSTGRES: &str = "provider-sql/postgres,firstclaim/postgres,tests/postgres";
+/// The packages that have features for servers, and those features. They are always built all together: every other choice
+/// would build the AWS SDK once more, which takes minutes.
+const WITH_SERVERS: [&str; 10] = [
+    "-p",
+    "firstclaim",
+    "-p",
+    "provider-aws",
+    "-p",
+    "provider-sql",
+    "-p",
+    "tests",
+    "--features",
+    "firstclaim/aws,firstclaim/postgres,provider-aws/emulators,provider-sql/postgres,tests/aws,tests/postgres",
+];
+
+/// All that is built without servers' features, and so without the AWS SDK.
+const PLAIN: [&str; 3] = ["--workspace", "--exclude", "provider-aws"];
 
 /// Runs them all, the quick ones first. The first that fails ends it.
 pub(crate) fn test() -> Result<()> {
     run(&mut cargo(&["fmt", "--all", "--check"]))?;
-    run(&mut cargo(&[
-        "clippy",
-        "--locked",
-        "--workspace",
-        "--all-targets",
-        "--",
-        "-D",
-        "warnings",
-    ]))?;
-    run(&mut cargo(&[
-        "clippy",
-        "--locked",
-        "--workspace",
-        "--all-targets",
-        "--features",
-        POSTGRES,
-        "--",
-        "-D",
-        "warnings",
-    ]))?;
+    for which in [&PLAIN[..], &WITH_SERVERS[..]] {
+        let mut clippy = cargo(&["clippy", "--locked", "--all-targets"]);
+        run(clippy.args(which).args(["--", "-D", "warnings"]))?;
+    }
     // Derivation alone, as another language would bind it.
     run(&mut cargo(&[
         "clippy",
@@ -52,16 +49,10 @@ pub(crate) fn test() -> Result<()> {
         "-D",
         "warnings",
     ]))?;
-    let docs = [
-        "doc",
-        "--locked",
-        "--workspace",
-        "--no-deps",
-        "--document-private-items",
-        "--features",
-        POSTGRES,
-    ];
-    run(cargo(&docs).env("RUSTDOCFLAGS", "-D warnings"))?;
+    for which in [&PLAIN[..], &WITH_SERVERS[..]] {
+        let docs = ["doc", "--locked", "--no-deps", "--document-private-items"];
+        run(cargo(&docs).args(which).env("RUSTDOCFLAGS", "-D warnings"))?;
+    }
     let docs = [
         "doc",
         "--locked",
@@ -71,62 +62,35 @@ pub(crate) fn test() -> Result<()> {
         "--no-default-features",
     ];
     run(cargo(&docs).env("RUSTDOCFLAGS", "-D warnings"))?;
-    run(&mut cargo(&["test", "--locked", "--workspace"]))?;
-    postgres()?;
-    aws()?;
+    run(cargo(&["test", "--locked"])
+        .args(PLAIN)
+        .args(["--exclude", "proof"]))?;
+    // Millions of steps: the proofs have a profile of their own.
+    let proof = ["test", "--locked", "--profile", "proof", "-p", "proof"];
+    run(&mut cargo(&proof))?;
+    servers()?;
     vectors()
 }
 
-/// What needs a PostgreSQL server. The servers are gone afterwards, whatever happens.
-fn postgres() -> Result<()> {
+/// What needs a PostgreSQL server or an emulator. They are gone afterwards, whatever happens.
+fn servers() -> Result<()> {
     let plain = Server::start(Tls::Off, Disk::Ignored)?;
     let secure = Server::start(Tls::On, Disk::Ignored)?;
-    let tests = [
-        ["provider-sql", "--lib", "postgres::"],
-        ["tests", "--test", "postgres"],
-    ];
-    for [package, kind, which] in tests {
-        let mut test = cargo(&[
-            "test",
-            "--locked",
-            "--features",
-            "postgres",
-            "-p",
-            package,
-            kind,
-            which,
-        ]);
-        run(test
-            .env("TEST_POSTGRES_URL", &plain.url)
-            .env("TEST_POSTGRES_TLS_URL", &secure.url)
-            .env("TEST_POSTGRES_TLS_ROOT", &secure.certificate))?;
-    }
-    Ok(())
-}
-
-/// What needs Amazon's services: the conformance suite on their tables, and the function end to end.
-fn aws() -> Result<()> {
-    let tests = [
-        ["provider-aws", "emulators", "--lib"],
-        ["tests", "aws", "--test=aws"],
-    ];
-    for [package, feature, which] in tests {
-        // Fresh ones for each: moto keeps all that it was ever told in memory.
-        let (moto, dynalite) = (Emulator::moto()?, Emulator::dynalite()?);
-        let mut test = cargo(&[
-            "test",
-            "--locked",
-            "-p",
-            package,
-            "--features",
-            feature,
-            which,
-        ]);
-        run(test
-            .env("TEST_MOTO_URL", &moto.url)
-            .env("TEST_DYNALITE_URL", &dynalite.url))?;
-    }
-    Ok(())
+    let moto = Emulator::moto()?;
+    let dynalite = Emulator::dynalite()?;
+    let mut test = cargo(&["test", "--locked"]);
+    test.args(WITH_SERVERS)
+        .args(["--lib", "--bins", "--test", "postgres"])
+        .args(["--test", "aws", "--test", "deploy_aws", "--test", "lambda"])
+        // SQLite's were run without servers.
+        .args(["--", "--skip", "sqlite::"]);
+    run(test
+        .env("TEST_POSTGRES_URL", &plain.url)
+        .env("TEST_POSTGRES_TLS_URL", &secure.url)
+        .env("TEST_POSTGRES_TLS_ROOT", &secure.certificate)
+        .env("TEST_MOTO_URL", &moto.url)
+        .env("TEST_DYNALITE_URL", &dynalite.url)
+        .env("TEST_AWS_PYTHON", Emulator::python()?))
 }
 
 /// The published job IDs and upload keys, and the second implementations in Python.

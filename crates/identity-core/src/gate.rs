@@ -33,7 +33,7 @@ pub use self::{
 use crate::{
     claim::{
         ClaimError, ClaimKey, Claimed, Claims, Lease, Likeness, Reason, Record, RecordedObject,
-        RecordedPipeline, Status, StoreError,
+        RecordedPipeline, StoreError,
     },
     event::{Ignored, Item, Reading, StorageEvent},
     host::Clock,
@@ -326,14 +326,7 @@ impl Gate {
             }
             _ => {}
         }
-        if record.status == Status::Rejected {
-            let reason = record.reason.unwrap_or(Reason::Permanent);
-            return Outcome::Rejected {
-                reason,
-                error: record.error.clone().unwrap_or_default(),
-            };
-        }
-        Outcome::Duplicate
+        Outcome::of_ended(record)
     }
 
     /// Runs a won claim in a task of its own, so that its end is recorded even if the caller goes away.

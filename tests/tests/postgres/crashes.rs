@@ -34,7 +34,7 @@ fn struck_at(name: &str, point: Point, fault: Fault, write: fn(&Request) -> bool
         for blow in Blow::ALL {
             for round in 0..ROUNDS {
                 scope.spawn(move || {
-                    let url = database(&format!("{name}_{}_{round}", blow.signal()));
+                    let url = database(&format!("{name}_{}_{round}", blow.signal().to_lowercase()));
                     let bench = Bench::on(PATIENT, &url);
                     one_event(&bench);
                     bench.write("go", "");
@@ -89,7 +89,7 @@ fn a_worker_struck_while_its_job_runs_is_taken_over() {
     thread::scope(|scope| {
         for blow in Blow::ALL {
             scope.spawn(move || {
-                let url = database(&format!("running_{}", blow.signal()));
+                let url = database(&format!("running_{}", blow.signal().to_lowercase()));
                 let bench = Bench::on(PATIENT, &url);
                 one_event(&bench);
                 let victim = victim(&bench, None);

@@ -78,10 +78,8 @@ pub(super) async fn supervise(
             gate.max_run().as_secs()
         )),
     };
-    let outcome = outcome(&end, attempt);
-    match gate.claims().end(lease, end).await {
-        Ok(Kept::Yes) => outcome,
-        Ok(Kept::LeaseLost) => Outcome::LeaseLost { attempt },
+    match gate.claims().end(lease, end.clone()).await {
+        Ok(kept) => Outcome::of_run(&end, attempt, kept),
         Err(error) => Outcome::Unavailable {
             part: part_of(&error),
             error: error_chain(&error),
@@ -184,23 +182,6 @@ async fn renewals(gate: &Gate, lease: &Lease) {
 
 fn warn_of_renewal(lease: &Lease, error: &ClaimError) {
     tracing::warn!(job_id = %lease.key(), attempt = lease.attempt(), error = error_chain(error), "lease not renewed");
-}
-
-fn outcome(end: &End, attempt: u32) -> Outcome {
-    match end {
-        End::Done { reason, .. } => Outcome::Done {
-            attempt,
-            reason: *reason,
-        },
-        End::Failed { error, .. } => Outcome::Failed {
-            attempt,
-            error: error.clone(),
-        },
-        End::Rejected { error } => Outcome::Rejected {
-            reason: Reason::Permanent,
-            error: error.clone(),
-        },
-    }
 }
 
 fn failed(error: String) -> End {

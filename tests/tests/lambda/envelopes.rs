@@ -21,7 +21,7 @@ fn all(cloud: &Cloud, key: &str, etag: &str) -> [String; 6] {
         "Sns": {"Type": "Notification", "Message": s3}}]});
     let sns_in_sqs =
         json!({"Type": "Notification", "TopicArn": "arn:aws:sns:eu-central-1:1:t", "Message": s3});
-    let queued = |body: String| batch(&cloud.queue_arn(), &[Message::new("m", body)]);
+    let queued = |body: String| batch(&cloud.queue_arn, &[Message::new("m", body)]);
     [
         s3.clone(),
         queued(s3),

@@ -23,7 +23,7 @@ fn a_written_object_is_done_once_however_often_it_is_delivered() {
         .iter()
         .find(|message| message.body.contains("roads.shp"));
     let body = notified.unwrap().body.clone();
-    let delivered = |id: &str| batch(&cloud.queue_arn(), &[Message::new(id, body.clone())]);
+    let delivered = |id: &str| batch(&cloud.queue_arn, &[Message::new(id, body.clone())]);
     for id in ["m1", "m2"] {
         assert_eq!(failures(&function.api.invoke(&delivered(id))), [""; 0]);
     }
@@ -116,7 +116,7 @@ fn each_version_of_a_versioned_object_is_read_as_it_was() {
         });
         let message = Message::new(version, notification(&[record.to_string()]));
         assert_eq!(
-            failures(&function.api.invoke(&batch(&cloud.queue_arn(), &[message]))),
+            failures(&function.api.invoke(&batch(&cloud.queue_arn, &[message]))),
             [""; 0]
         );
     }
@@ -154,7 +154,7 @@ fn of_a_batch_only_what_failed_comes_again() {
         of("good again", "good.shp"),
         of("other", "other.shp"),
     ];
-    let answer = function.api.invoke(&batch(&cloud.queue_arn(), &messages));
+    let answer = function.api.invoke(&batch(&cloud.queue_arn, &messages));
     assert_eq!(failures(&answer), ["bad"]);
     let mut ran = cloud.lines("ran");
     ran.sort();
@@ -195,7 +195,7 @@ fn a_failure_that_cannot_be_named_brings_the_whole_batch_again() {
     let etag = cloud.put("bad.shp", "x").0;
     let body = notification(&[record("bad.shp", &etag).replace("geo-in", &cloud.name)]);
     let nameless = json!({"Records": [{"body": body, "receiptHandle": "r", "eventSource": "aws:sqs",
-        "eventSourceARN": cloud.queue_arn()}]});
+        "eventSourceARN": cloud.queue_arn}]});
     let error = function.api.invoke(&nameless.to_string()).unwrap_err();
     assert_eq!(error["errorType"], "firstclaim.Retry");
 }
@@ -219,7 +219,7 @@ fn in_a_fifo_queue_nothing_overtakes_a_failure_of_its_group() {
         of("b2", "b", "b2.shp"),
         of("a4", "a", "a4.shp"),
     ];
-    let arn = format!("{}.fifo", cloud.queue_arn());
+    let arn = format!("{}.fifo", cloud.queue_arn);
     assert_eq!(
         failures(&function.api.invoke(&batch(&arn, &messages))),
         ["a2", "a3", "a4"]
@@ -238,7 +238,7 @@ fn in_a_fifo_queue_nothing_overtakes_a_failure_of_its_group() {
     assert_eq!(of_group("b"), ["b1.shp 1 b1.shp", "b2.shp 1 b2.shp"]);
     // The same batch through a queue without an order: a group's name is no order there.
     assert_eq!(
-        failures(&function.api.invoke(&batch(&cloud.queue_arn(), &messages))),
+        failures(&function.api.invoke(&batch(&cloud.queue_arn, &messages))),
         ["a2"]
     );
 }

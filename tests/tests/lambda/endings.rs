@@ -9,7 +9,7 @@ use std::{
 
 use serde_json::Value;
 use tests::{
-    aws::{Cloud, Message, batch, failures, server},
+    aws::{Cloud, Message, batch, failures},
     eventually, is_alive,
     lambda::{Request, deadline_in},
     notification, record,
@@ -26,7 +26,7 @@ echo "$FIRSTCLAIM_JOB_ATTEMPT" >> ended
 fn delivery(cloud: &Cloud) -> String {
     let etag = cloud.put("roads.shp", "content").0;
     let body = notification(&[record("roads.shp", &etag).replace("geo-in", &cloud.name)]);
-    batch(&cloud.queue_arn(), &[Message::new("m", body)])
+    batch(&cloud.queue_arn, &[Message::new("m", body)])
 }
 
 fn go(cloud: &Cloud) {
@@ -40,7 +40,7 @@ fn a_job_whose_function_was_killed_is_finished_by_a_later_delivery() {
     let (mut first, second) = (cloud.function(&short), cloud.function(&short));
     cloud.put("roads.shp", "content");
     let messages = cloud.receive();
-    let delivery = batch(&cloud.queue_arn(), &messages);
+    let delivery = batch(&cloud.queue_arn, &messages);
     first
         .api
         .send(&delivery, deadline_in(Duration::from_secs(60)));
@@ -161,7 +161,7 @@ fn without_time_nothing_is_claimed_and_nonsense_is_no_deadline() {
         let key = format!("{number}.shp");
         let etag = cloud.put(&key, &key).0;
         let body = notification(&[record(&key, &etag).replace("geo-in", &cloud.name)]);
-        let delivery = batch(&cloud.queue_arn(), &[Message::new("m", body)]);
+        let delivery = batch(&cloud.queue_arn, &[Message::new("m", body)]);
         assert_eq!(
             failures(&function.api.send(&delivery, deadline).answer()),
             [""; 0],
@@ -269,7 +269,6 @@ impl RecordingQueue {
 #[test]
 fn a_sweep_sends_what_nobody_delivers_again() {
     let cloud = Cloud::new(WAITS);
-    go(&cloud);
     let queue = ("FIRSTCLAIM_REDRIVE_QUEUE", cloud.queue_url.as_str());
     let sweep = r#"{"firstclaim":{"sweep":{}}}"#;
     let without = cloud.function(&[]);
@@ -282,8 +281,32 @@ fn a_sweep_sends_what_nobody_delivers_again() {
         "{error}"
     );
     let function = cloud.function(&[queue]);
-    let reply = function.api.invoke(sweep).unwrap();
-    assert_eq!(reply["sent"], 0, "{reply}");
-    assert_eq!(cloud.metrics(&function)[0]["stuck"], 0);
-    let _ = server;
+    let swept = |sent: u64| {
+        let reply = function.api.invoke(sweep).unwrap();
+        assert_eq!(reply["sent"], sent, "{reply}");
+        assert_eq!(cloud.metrics(&function).last().unwrap()["stuck"], sent);
+    };
+    // A job failed, and its message is gone.
+    let delivery = delivery(&cloud);
+    let deadline = deadline_in(Duration::from_secs(3));
+    assert_eq!(
+        failures(&function.api.send(&delivery, deadline).answer()),
+        ["m"]
+    );
+    for message in cloud.receive() {
+        let delete = cloud.sqs.delete_message().queue_url(&cloud.queue_url);
+        cloud
+            .wait(delete.receipt_handle(&message.receipt).send())
+            .unwrap();
+    }
+    assert_eq!(cloud.depth(), 0);
+    swept(0);
+    // An hour later.
+    cloud.age(&cloud.row(), Duration::from_secs(3_600));
+    swept(1);
+    swept(0);
+    go(&cloud);
+    cloud.drain(&function);
+    let row = cloud.row();
+    assert_eq!((row.text("status"), row.text("attempt")), ("done", "2"));
 }

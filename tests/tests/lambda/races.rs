@@ -5,17 +5,16 @@ use tests::{
     eventually, notification, record,
 };
 
-const EVENTS: usize = 200;
 const FUNCTIONS: usize = 16;
 
-/// 200 events, each delivered 16 times at once, to as many functions: one run each.
-fn race(tables: String) {
+/// Events, each delivered 16 times at once, to as many functions: one run each.
+fn race(events: usize, tables: String) {
     let cloud = Cloud::on(
         server("TEST_MOTO_URL"),
         tables,
         r#"echo "$FIRSTCLAIM_JOB_ID" >> ran"#,
     );
-    let messages: Vec<Message> = (0..EVENTS)
+    let messages: Vec<Message> = (0..events)
         .map(|number| {
             let key = format!("{number}.shp");
             let etag = cloud.put(&key, &key).0;
@@ -40,12 +39,12 @@ fn race(tables: String) {
         }
     });
     let mut ran = cloud.lines("ran");
-    assert_eq!(ran.len(), EVENTS);
+    assert_eq!(ran.len(), events);
     ran.sort();
     ran.dedup();
-    assert_eq!(ran.len(), EVENTS, "a job ran twice and another never");
+    assert_eq!(ran.len(), events, "a job ran twice and another never");
     let rows = cloud.rows();
-    assert_eq!(rows.len(), EVENTS);
+    assert_eq!(rows.len(), events);
     assert!(
         rows.iter()
             .all(|row| row.text("status") == "done" && row.text("attempt") == "1")
@@ -54,10 +53,11 @@ fn race(tables: String) {
 
 #[test]
 fn racing_deliveries_run_each_job_once_on_moto() {
-    race(server("TEST_MOTO_URL"));
+    // moto takes one call at a time, and tens of milliseconds for it.
+    race(20, server("TEST_MOTO_URL"));
 }
 
 #[test]
 fn racing_deliveries_run_each_job_once_on_dynalite() {
-    race(server("TEST_DYNALITE_URL"));
+    race(200, server("TEST_DYNALITE_URL"));
 }

@@ -6,6 +6,7 @@
 )]
 
 mod deliveries;
+mod deployed;
 mod endings;
 mod envelopes;
 mod races;
