@@ -119,6 +119,20 @@ impl Cloud {
         cloud
     }
 
+    /// A table alone, for functions that need no more.
+    pub fn with_table_only(tables: String) -> Self {
+        let table = format!("tests-{:016x}", fastrand::u64(..));
+        let names = Names {
+            bucket: String::new(),
+            table: table.clone(),
+            queue_url: String::new(),
+            queue_arn: String::new(),
+        };
+        let cloud = Self::of(tables.clone(), tables, names, "");
+        cloud.wait(create_table(&cloud.dynamodb, &table));
+        cloud
+    }
+
     /// What stands already.
     pub fn of(moto: String, tables: String, names: Names, job: &str) -> Self {
         let runtime = Runtime::new().unwrap();
@@ -238,6 +252,23 @@ impl Cloud {
         let file =
             |kind: &str| std::fs::File::create(self.path(&format!("{name}.{kind}"))).unwrap();
         let mut command = Command::new(bootstrap());
+        self.environment(&mut command, &api);
+        command
+            .env("TEST_JOB", self.path("job.sh"))
+            .env("TEST_FOLDER", self.folder.path())
+            .envs(settings.iter().copied())
+            .stdin(Stdio::null())
+            .stdout(file("out"))
+            .stderr(file("err"));
+        Function {
+            child: command.spawn().unwrap(),
+            api,
+            name,
+        }
+    }
+
+    /// What a function's process finds in its environment, and nothing else.
+    pub fn environment(&self, command: &mut Command, api: &RuntimeApi) {
         command
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap())
@@ -250,18 +281,7 @@ impl Cloud {
             .env("AWS_SECRET_ACCESS_KEY", "test")
             .env("AWS_ENDPOINT_URL", &self.moto)
             .env("AWS_ENDPOINT_URL_DYNAMODB", &self.tables)
-            .env("DEDUP_TABLE", &self.table)
-            .env("TEST_JOB", self.path("job.sh"))
-            .env("TEST_FOLDER", self.folder.path())
-            .envs(settings.iter().copied())
-            .stdin(Stdio::null())
-            .stdout(file("out"))
-            .stderr(file("err"));
-        Function {
-            child: command.spawn().unwrap(),
-            api,
-            name,
-        }
+            .env("DEDUP_TABLE", &self.table);
     }
 
     /// What a function wrote to its log.
