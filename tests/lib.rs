@@ -5,7 +5,10 @@
     reason = "a test stops at the first surprise"
 )]
 
+#[cfg(feature = "aws")]
+pub mod aws;
 pub mod crash;
+pub mod lambda;
 
 use std::{
     collections::BTreeSet,

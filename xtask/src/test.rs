@@ -81,7 +81,7 @@ fn servers() -> Result<()> {
     let mut test = cargo(&["test", "--locked"]);
     test.args(WITH_SERVERS)
         .args(["--lib", "--bins", "--test", "postgres"])
-        .args(["--test", "aws", "--test", "deploy_aws"])
+        .args(["--test", "aws", "--test", "deploy_aws", "--test", "lambda"])
         // SQLite's were run without servers.
         .args(["--", "--skip", "sqlite::"]);
     run(test

@@ -5,6 +5,7 @@
 
 mod allow;
 mod batch;
+mod groups;
 mod outcome;
 mod redriven;
 mod rejection;
@@ -22,6 +23,7 @@ use std::{
 
 use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 
 pub use self::{
     allow::AllowList,
@@ -64,6 +66,8 @@ pub struct Parts {
 #[derive(Debug, Clone)]
 pub struct Gate {
     inner: Arc<Inner>,
+    claims: Claims,
+    stop: CancellationToken,
 }
 
 #[derive(Debug)]
@@ -71,7 +75,6 @@ struct Inner {
     parts: Parts,
     pipeline: RecordedPipeline,
     context: (Arc<str>, Arc<str>),
-    stop: CancellationToken,
     /// Whether it was said that the contract changed: once is enough.
     told_of_change: AtomicBool,
 }
@@ -108,11 +111,12 @@ impl Gate {
         };
         let context = (contract.name().into(), contract.version().into());
         Self {
+            claims: parts.claims.clone(),
+            stop: CancellationToken::new(),
             inner: Arc::new(Inner {
                 parts,
                 pipeline,
                 context,
-                stop: CancellationToken::new(),
                 told_of_change: AtomicBool::new(false),
             }),
         }
@@ -121,7 +125,18 @@ impl Gate {
     /// Stops every running job: each is ended as `failed`, so that the next delivery wins at once. Nothing is claimed
     /// from then on.
     pub fn stop(&self) {
-        self.inner.stop.cancel();
+        self.stop.cancel();
+    }
+
+    /// The same gate for one call into this process, after which it may be gone or frozen: its leases end with the call at
+    /// the latest, at `until` on the scale of [`Clock::monotonic`]. Stopping it stops what it runs; it is stopped when this one is.
+    #[must_use]
+    pub fn for_call(&self, until: Option<Duration>) -> Self {
+        Self {
+            inner: self.inner.clone(),
+            claims: until.map_or_else(|| self.claims.clone(), |until| self.claims.until(until)),
+            stop: self.stop.child_token(),
+        }
     }
 
     /// Takes one reading of a delivery to its outcome.
@@ -245,7 +260,7 @@ impl Gate {
     ) -> Settled {
         let recorded = RecordedObject::new(&object.address, Some(&object.token));
         let uri = Some(object.address.to_string());
-        if self.inner.stop.is_cancelled() {
+        if self.stop.is_cancelled() {
             // A claim now would be an attempt spent on nothing.
             let error = "the worker is being stopped".to_owned();
             return Settled {
@@ -316,16 +331,10 @@ impl Gate {
 
     /// Runs a won claim in a task of its own, so that its end is recorded even if the caller goes away.
     async fn run(&self, lease: Lease, object: ObjectVersion, followed: u32) -> Outcome {
-        let stop = self.inner.stop.child_token();
+        let stop = self.stop.child_token();
         let _stop_when_dropped = stop.clone().drop_guard();
-        let task = tokio::spawn(supervise::supervise(
-            self.clone(),
-            lease,
-            object,
-            stop,
-            followed,
-        ));
-        match task.await {
+        let life = supervise::supervise(self.clone(), lease, object, stop, followed);
+        match tokio::spawn(life.in_current_span()).await {
             Ok(outcome) => outcome,
             Err(error) => Outcome::Unavailable {
                 part: Part::Process,
@@ -388,7 +397,7 @@ impl Gate {
     }
 
     fn claims(&self) -> &Claims {
-        &self.inner.parts.claims
+        &self.claims
     }
 
     fn clock(&self) -> &Arc<dyn Clock> {

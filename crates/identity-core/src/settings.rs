@@ -32,9 +32,10 @@ const LOG_FORMAT: &str = "FIRSTCLAIM_LOG_FORMAT";
 const TTL: &str = "DEDUP_TTL_SECONDS";
 const TABLE: &str = "DEDUP_TABLE";
 const AZURE_ACCOUNT: &str = "AZURE_STORAGE_ACCOUNT";
+const REDRIVE_QUEUE: &str = "FIRSTCLAIM_REDRIVE_QUEUE";
 
 /// Every variable, in the order in which people are told of them.
-pub const VARIABLES: [Variable; 9] = [
+pub const VARIABLES: [Variable; 10] = [
     Variable {
         name: LEASE,
         default: "120",
@@ -59,12 +60,12 @@ pub const VARIABLES: [Variable; 9] = [
     Variable {
         name: LOG,
         default: "warn",
-        meaning: "log filter, e.g. `info` or `identity_core=debug`",
+        meaning: "log filter, e.g. `info` or `identity_core=debug`; on Lambda the default is `info`",
     },
     Variable {
         name: LOG_FORMAT,
         default: "text",
-        meaning: "`text` or `json`",
+        meaning: "`text` or `json`; on Lambda the default is `json`",
     },
     Variable {
         name: TTL,
@@ -80,6 +81,11 @@ pub const VARIABLES: [Variable; 9] = [
         name: AZURE_ACCOUNT,
         default: "",
         meaning: "the storage account of blobs whose event names none (the blob trigger's own queue)",
+    },
+    Variable {
+        name: REDRIVE_QUEUE,
+        default: "",
+        meaning: "on Lambda: URL of the SQS queue that a sweep sends events to again",
     },
 ];
 
@@ -115,6 +121,8 @@ pub struct Settings {
     pub dedup_table: Option<String>,
     /// The storage account of blobs whose event names none; see [`ReadContext`].
     pub azure_account: Option<String>,
+    /// URL of the queue that a sweep sends events to.
+    pub redrive_queue: Option<String>,
 }
 
 /// Why the environment cannot be used.
@@ -169,6 +177,7 @@ impl Settings {
             log_format: LogFormat::Text,
             dedup_table: None,
             azure_account: None,
+            redrive_queue: None,
         };
         for (name, value) in vars {
             settings.set(&name, value)?;
@@ -198,6 +207,7 @@ impl Settings {
             LOG => self.log = value,
             TABLE => self.dedup_table = Some(value).filter(|name| !name.is_empty()),
             AZURE_ACCOUNT => self.azure_account = Some(value).filter(|name| !name.is_empty()),
+            REDRIVE_QUEUE => self.redrive_queue = Some(value).filter(|url| !url.is_empty()),
             LOG_FORMAT => {
                 self.log_format = match value.as_str() {
                     "text" => LogFormat::Text,
@@ -279,10 +289,12 @@ mod tests {
             (TTL, "9"),
             (TABLE, "jobs"),
             (AZURE_ACCOUNT, "acct"),
+            (REDRIVE_QUEUE, "https://queue"),
         ])
         .unwrap();
         assert_eq!(settings.dedup_table.as_deref(), Some("jobs"));
         assert_eq!(settings.azure_account.as_deref(), Some("acct"));
+        assert_eq!(settings.redrive_queue.as_deref(), Some("https://queue"));
         assert_eq!(read(&[(AZURE_ACCOUNT, "")]).unwrap().azure_account, None);
         assert_eq!(settings.terms.lease, Duration::from_secs(7));
         assert_eq!(settings.terms.max_attempts, 2);

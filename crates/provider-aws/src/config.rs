@@ -105,8 +105,10 @@ impl Aws {
     }
 }
 
-/// What is ours in the configuration: connections, times and tries.
-pub(crate) fn loader() -> ConfigLoader {
+/// What is ours in a configuration: connections, times and tries. [`Aws::from_env`] is what programs use; this is for
+/// clients whose endpoint and credentials are not the environment's.
+#[must_use]
+pub fn loader() -> ConfigLoader {
     let client = aws_smithy_http_client::Builder::new()
         .tls_provider(Provider::Rustls(CryptoMode::Ring))
         .build_https();

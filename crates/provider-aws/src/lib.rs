@@ -9,7 +9,9 @@ mod error;
 mod s3;
 mod sqs;
 
-pub use config::{Aws, NoRegion};
+/// A client for SQS, for what is not sent: see [`change_visibility`].
+pub use aws_sdk_sqs::Client as SqsClient;
+pub use config::{Aws, NoRegion, loader};
 pub use dynamodb::{DynamoStore, OPEN_INDEX, SHARDS, TableNameError};
 pub use s3::S3Objects;
 pub use sqs::{SqsOutbox, change_visibility};

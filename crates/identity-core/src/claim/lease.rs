@@ -25,6 +25,8 @@ pub struct Claims {
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
     terms: Terms,
+    /// No lease ends later than this, on the monotonic clock.
+    until: Option<Duration>,
 }
 
 /// A claim that was won: which job, and which attempt at it.
@@ -45,6 +47,8 @@ struct Held {
     writes: u32,
     /// The lease's end as last confirmed, on the monotonic clock and counted from before the write was sent.
     confirmed_until: Duration,
+    /// How long it was when it was last confirmed.
+    lasts: Duration,
 }
 
 impl Lease {
@@ -53,7 +57,7 @@ impl Lease {
         owner: Owner,
         stored: Stored,
         writes: u32,
-        confirmed_until: Duration,
+        (started, lasts): (Duration, Duration),
     ) -> Self {
         let attempt = stored.record.attempt;
         Self {
@@ -63,7 +67,8 @@ impl Lease {
             held: Box::new(Mutex::new(Held {
                 stored,
                 writes,
-                confirmed_until,
+                confirmed_until: started + lasts,
+                lasts,
             })),
         }
     }
@@ -88,6 +93,11 @@ impl Lease {
     /// at the job, so it must have stopped.
     pub fn confirmed_until(&self) -> Duration {
         self.held().confirmed_until
+    }
+
+    /// How long the lease was when it was last confirmed: its terms', or less if the process has to end sooner.
+    pub fn lasts(&self) -> Duration {
+        self.held().lasts
     }
 
     fn held(&self) -> std::sync::MutexGuard<'_, Held> {
@@ -166,6 +176,26 @@ impl Claims {
             clock,
             entropy,
             terms,
+            until: None,
+        }
+    }
+
+    /// The same claims for a process that will be gone at `until`, on the scale of [`Clock::monotonic`]: no lease is written
+    /// that ends later, and so none outlives its holder. One that is written after that ends at once.
+    #[must_use]
+    pub fn until(&self, until: Duration) -> Self {
+        Self {
+            until: Some(until),
+            ..self.clone()
+        }
+    }
+
+    /// The terms of a call that is made now.
+    fn terms_from(&self, now: Duration) -> Terms {
+        let left = self.until.map(|until| until.saturating_sub(now));
+        Terms {
+            lease: left.unwrap_or(Duration::MAX).min(self.terms.lease),
+            ..self.terms
         }
     }
 
@@ -197,7 +227,8 @@ impl Claims {
     ) -> Result<Claimed, ClaimError> {
         let owner = self.entropy.owner().map_err(ClaimError::Entropy)?;
         let started = self.clock.monotonic();
-        let mut call = Claiming::new(owner, object.clone(), pipeline.clone(), self.terms);
+        let terms = self.terms_from(started);
+        let mut call = Claiming::new(owner, object.clone(), pipeline.clone(), terms);
         let mut conversation = Conversation::new(self, key);
         let mut step = call.start(self.clock.unix_millis());
         let outcome = loop {
@@ -211,14 +242,9 @@ impl Claims {
         };
         Ok(match outcome {
             ClaimOutcome::Won(stored) => {
-                let confirmed_until = started + self.terms.lease;
-                Claimed::Won(Lease::new(
-                    key.clone(),
-                    owner,
-                    *stored,
-                    call.writes(),
-                    confirmed_until,
-                ))
+                let lasts = (started, terms.lease);
+                let writes = call.writes();
+                Claimed::Won(Lease::new(key.clone(), owner, *stored, writes, lasts))
             }
             ClaimOutcome::Ended { record, likeness } => Claimed::Ended { record, likeness },
             ClaimOutcome::Held {
@@ -237,7 +263,7 @@ impl Claims {
         })
     }
 
-    /// Moves the end of `lease` to a full lease from now.
+    /// Moves the end of `lease` to a full lease from now, or to the end of this process if that is sooner.
     ///
     /// # Errors
     ///
@@ -245,10 +271,13 @@ impl Claims {
     pub async fn renew(&self, lease: &Lease) -> Result<Kept, ClaimError> {
         let started = self.clock.monotonic();
         let (stored, write) = next_write(lease);
-        let call = Holding::renew(&stored, write, self.terms.lease, self.clock.unix_millis());
+        let lasts = self.terms_from(started).lease;
+        let call = Holding::renew(&stored, write, lasts, self.clock.unix_millis());
         let kept = self.hold(lease, call).await?;
         if kept == Kept::Yes {
-            lease.held().confirmed_until = started + self.terms.lease;
+            let mut held = lease.held();
+            held.confirmed_until = started + lasts;
+            held.lasts = lasts;
         }
         Ok(kept)
     }

@@ -61,6 +61,8 @@ pub(super) struct Record<'a> {
     body: Text<'a>,
     #[serde(borrow, alias = "Attributes")]
     attributes: Raw<'a>,
+    #[serde(borrow, rename = "eventSourceARN")]
+    event_source_arn: Raw<'a>,
 
     #[serde(borrow, rename = "Sns")]
     sns: Json<Sns<'a>>,
@@ -113,6 +115,8 @@ struct Handles<'a> {
     receipt_handle: Raw<'a>,
     #[serde(borrow, alias = "Attributes")]
     attributes: Raw<'a>,
+    #[serde(borrow, rename = "eventSourceARN")]
+    event_source_arn: Raw<'a>,
 }
 
 impl<'a> Record<'a> {
@@ -121,6 +125,7 @@ impl<'a> Record<'a> {
             message_id: self.message_id,
             receipt_handle: self.receipt_handle,
             attributes: self.attributes,
+            event_source_arn: self.event_source_arn,
         }
     }
 }
@@ -447,6 +452,7 @@ fn place_of(handles: &Handles<'_>, index: usize, around: &Place) -> Place {
             receipt_handle: json::shown(handles.receipt_handle),
             message_group_id: attributes
                 .and_then(|attributes| json::shown(attributes.message_group_id)),
+            queue_arn: json::shown(handles.event_source_arn),
         })
     });
     Place {

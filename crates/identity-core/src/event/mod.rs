@@ -252,6 +252,12 @@ impl Carrier {
 pub struct Carriers([Option<Carrier>; MAX_DEPTH]);
 
 impl Carriers {
+    /// What lies around all else: the kind of delivery.
+    #[must_use]
+    pub fn outermost(&self) -> Option<Carrier> {
+        self.0[0]
+    }
+
     /// These, and one more inside them. What lies deeper than is ever read is not told.
     pub(crate) fn and(mut self, carrier: Carrier) -> Self {
         if let Some(free) = self.0.iter_mut().find(|slot| slot.is_none()) {
@@ -273,6 +279,8 @@ pub struct Origin {
     pub receipt_handle: Option<String>,
     /// The message group of a FIFO queue: after a failure the rest of the group must wait.
     pub message_group_id: Option<String>,
+    /// The ARN of the SQS queue that the message came from, where a function was given it.
+    pub queue_arn: Option<String>,
 }
 
 /// What one part of a delivery is.

@@ -124,6 +124,7 @@ pub(super) enum Objects {
     Empty(&'static str),
     Nothing,
     Unavailable,
+    Panics,
 }
 
 #[async_trait]
@@ -150,6 +151,7 @@ impl ObjectStore for Mutex<Objects> {
                     size: 1,
                 }))
             }
+            Objects::Panics => panic!("out of objects"),
             Objects::Nothing | Objects::NotOurs => Ok(None),
             Objects::Generation(generation) => Ok(Some(Head {
                 token: VersionToken::new(TokenKind::Generation, *generation).unwrap(),
