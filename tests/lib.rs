@@ -5,8 +5,11 @@
     reason = "a test stops at the first surprise"
 )]
 
+#[cfg(feature = "aws")]
+pub mod aws;
 pub mod crash;
 pub mod database;
+pub mod lambda;
 
 use std::{
     collections::BTreeSet,
@@ -17,6 +20,8 @@ use std::{
 };
 
 use tempfile::TempDir;
+
+pub mod terraform;
 
 /// The workspace's root.
 pub fn root() -> PathBuf {
@@ -34,8 +39,13 @@ pub fn program() -> &'static Path {
         build
             .args(["build", "--quiet", "--locked", "-p", "firstclaim"])
             .current_dir(root());
-        if cfg!(feature = "postgres") {
-            build.args(["--features", "postgres"]);
+        for (built, feature) in [
+            (cfg!(feature = "aws"), "aws"),
+            (cfg!(feature = "postgres"), "postgres"),
+        ] {
+            if built {
+                build.args(["--features", feature]);
+            }
         }
         assert!(
             build.status().unwrap().success(),

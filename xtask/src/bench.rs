@@ -3,13 +3,18 @@
 use std::process::Command;
 
 use crate::{
+    emulators::Emulator,
     postgres::{Disk, Server, Tls},
+    python,
     run::{Result, cargo, run, say, target},
 };
 
 /// Builds what is measured as it is shipped, throws up a database, and prints the table.
 pub(crate) fn bench(sections: &[&str]) -> Result<()> {
     say(&machine());
+    if sections == ["aws"] {
+        return aws();
+    }
     run(&mut cargo(&[
         "build",
         "--locked",
@@ -36,6 +41,36 @@ pub(crate) fn bench(sections: &[&str]) -> Result<()> {
         without_sha_extensions()?;
     }
     Ok(())
+}
+
+/// The function as it is shipped, beside two in Python.
+fn aws() -> Result<()> {
+    let mut build = cargo(&[
+        "build",
+        "--locked",
+        "--profile",
+        "lambda",
+        "-p",
+        "handler-lambda",
+    ]);
+    run(build.env("FIRSTCLAIM_PIPELINE", "tests/bench/lambda.toml"))?;
+    let python = python::environment("bench/python", "tests/bench/lambda_requirements.txt")?;
+    let dynalite = Emulator::dynalite()?;
+    let mut bench = cargo(&[
+        "run",
+        "--locked",
+        "--quiet",
+        "-p",
+        "tests",
+        "--features",
+        "aws",
+        "--example",
+        "lambda_bench",
+    ]);
+    run(bench
+        .env("BENCH_BOOTSTRAP", target().join("lambda/bootstrap"))
+        .env("BENCH_PYTHON", python)
+        .env("TEST_DYNALITE_URL", &dynalite.url))
 }
 
 /// The upload key once more on a processor without SHA instructions: our hash is built in its portable form, and

@@ -8,9 +8,10 @@ const CASES: &str = "100000";
 /// Runs them in a release build: some of them parse megabytes.
 pub(crate) fn fuzz() -> Result<()> {
     // Each name is the part of the tests' paths that says what they are about.
-    let properties: [&[&str]; 4] = [
+    let properties: [&[&str]; 5] = [
         &["identity-core", "--lib", "event::tests::properties"],
         &["identity-core", "--lib", "identity::"],
+        &["identity-core", "--lib", "claim::redrive::tests"],
         &["identity-core", "--test", "parsers"],
         &["tests", "--test", "events"],
     ];

@@ -1,8 +1,12 @@
 //! `cargo xtask COMMAND`: the workspace's own commands, one file for each.
 
 mod bench;
+mod dist;
+mod emulators;
 mod fuzz;
 mod postgres;
+mod prove;
+mod python;
 mod run;
 mod test;
 
@@ -12,8 +16,12 @@ const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
   test               every check: format, clippy, rustdoc, tests, vectors (sets up what it needs under target/)
-  bench [SECTION]... every speed that the README claims, beside its peer: ids bytes keys sqlite postgres run
-  fuzz               the property tests of every parser, 100,000 cases each";
+  bench [SECTION]... every speed that the README claims, beside its peer: ids bytes keys sqlite postgres run;
+                     aws alone: the function beside two in Python
+  dist aws [ARCH]    the function of deploy/aws, for x86_64 or arm64: a zip, and the context of a container image with GDAL
+  emulators up       the servers that tests need, to play with: moto, dynalite, PostgreSQL; prints what to export
+  fuzz               the property tests of every parser, 100,000 cases each
+  prove              the claim protocol within larger bounds: millions of states, many simulated schedules";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -21,7 +29,11 @@ fn main() -> ExitCode {
     let result = match arguments.as_slice() {
         ["test"] => test::test(),
         ["bench", sections @ ..] => bench::bench(sections),
+        ["dist", "aws"] => dist::aws(None),
+        ["dist", "aws", architecture] => dist::aws(Some(architecture)),
+        ["emulators", "up"] => emulators::up(),
         ["fuzz"] => fuzz::fuzz(),
+        ["prove"] => prove::prove(),
         _ => {
             run::say(USAGE);
             return ExitCode::from(2);

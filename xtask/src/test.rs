@@ -2,7 +2,9 @@
 
 use std::{path::PathBuf, process::Command};
 
+use crate::emulators::Emulator;
 use crate::postgres::{Disk, Server, Tls};
+use crate::python;
 use crate::run::{Result, cargo, root, run, target};
 
 /// How many requests the differential test asks, and with which seed: the same ones every time.
@@ -11,32 +13,39 @@ const DIFFERENTIAL: [&str; 4] = ["--seed", "1", "--count", "10000"];
 /// How many bundles the comparison of upload keys makes, and with which seed.
 const UPLOADS: [&str; 4] = ["--seed", "1", "--count", "200"];
 
-/// The feature of PostgreSQL, in every package that has it.
-const POSTGRES: &str = "provider-sql/postgres,firstclaim/postgres,tests/postgres";
+/// The packages that have features for servers, and those features. They are always built all together: every other choice
+/// would build the AWS SDK once more, which takes minutes.
+const WITH_SERVERS: [&str; 12] = [
+    "-p",
+    "firstclaim",
+    "-p",
+    "handler-lambda",
+    "-p",
+    "provider-aws",
+    "-p",
+    "provider-sql",
+    "-p",
+    "tests",
+    "--features",
+    "firstclaim/aws,firstclaim/postgres,provider-aws/emulators,provider-sql/postgres,tests/aws,tests/postgres",
+];
+
+/// All that is built without servers' features, and so without the AWS SDK.
+const PLAIN: [&str; 5] = [
+    "--workspace",
+    "--exclude",
+    "handler-lambda",
+    "--exclude",
+    "provider-aws",
+];
 
 /// Runs them all, the quick ones first. The first that fails ends it.
 pub(crate) fn test() -> Result<()> {
     run(&mut cargo(&["fmt", "--all", "--check"]))?;
-    run(&mut cargo(&[
-        "clippy",
-        "--locked",
-        "--workspace",
-        "--all-targets",
-        "--",
-        "-D",
-        "warnings",
-    ]))?;
-    run(&mut cargo(&[
-        "clippy",
-        "--locked",
-        "--workspace",
-        "--all-targets",
-        "--features",
-        POSTGRES,
-        "--",
-        "-D",
-        "warnings",
-    ]))?;
+    for which in [&PLAIN[..], &WITH_SERVERS[..]] {
+        let mut clippy = cargo(&["clippy", "--locked", "--all-targets"]);
+        run(clippy.args(which).args(["--", "-D", "warnings"]))?;
+    }
     // Derivation alone, as another language would bind it.
     run(&mut cargo(&[
         "clippy",
@@ -48,16 +57,10 @@ pub(crate) fn test() -> Result<()> {
         "-D",
         "warnings",
     ]))?;
-    let docs = [
-        "doc",
-        "--locked",
-        "--workspace",
-        "--no-deps",
-        "--document-private-items",
-        "--features",
-        POSTGRES,
-    ];
-    run(cargo(&docs).env("RUSTDOCFLAGS", "-D warnings"))?;
+    for which in [&PLAIN[..], &WITH_SERVERS[..]] {
+        let docs = ["doc", "--locked", "--no-deps", "--document-private-items"];
+        run(cargo(&docs).args(which).env("RUSTDOCFLAGS", "-D warnings"))?;
+    }
     let docs = [
         "doc",
         "--locked",
@@ -67,36 +70,35 @@ pub(crate) fn test() -> Result<()> {
         "--no-default-features",
     ];
     run(cargo(&docs).env("RUSTDOCFLAGS", "-D warnings"))?;
-    run(&mut cargo(&["test", "--locked", "--workspace"]))?;
-    postgres()?;
+    run(cargo(&["test", "--locked"])
+        .args(PLAIN)
+        .args(["--exclude", "proof"]))?;
+    // Millions of steps: the proofs have a profile of their own.
+    let proof = ["test", "--locked", "--profile", "proof", "-p", "proof"];
+    run(&mut cargo(&proof))?;
+    servers()?;
     vectors()
 }
 
-/// What needs a PostgreSQL server. The servers are gone afterwards, whatever happens.
-fn postgres() -> Result<()> {
+/// What needs a PostgreSQL server or an emulator. They are gone afterwards, whatever happens.
+fn servers() -> Result<()> {
     let plain = Server::start(Tls::Off, Disk::Ignored)?;
     let secure = Server::start(Tls::On, Disk::Ignored)?;
-    let tests = [
-        ["provider-sql", "--lib", "postgres::"],
-        ["tests", "--test", "postgres"],
-    ];
-    for [package, kind, which] in tests {
-        let mut test = cargo(&[
-            "test",
-            "--locked",
-            "--features",
-            "postgres",
-            "-p",
-            package,
-            kind,
-            which,
-        ]);
-        run(test
-            .env("TEST_POSTGRES_URL", &plain.url)
-            .env("TEST_POSTGRES_TLS_URL", &secure.url)
-            .env("TEST_POSTGRES_TLS_ROOT", &secure.certificate))?;
-    }
-    Ok(())
+    let moto = Emulator::moto()?;
+    let dynalite = Emulator::dynalite()?;
+    let mut test = cargo(&["test", "--locked"]);
+    test.args(WITH_SERVERS)
+        .args(["--lib", "--bins", "--test", "postgres"])
+        .args(["--test", "aws", "--test", "deploy_aws", "--test", "lambda"])
+        // SQLite's were run without servers.
+        .args(["--", "--skip", "sqlite::"]);
+    run(test
+        .env("TEST_POSTGRES_URL", &plain.url)
+        .env("TEST_POSTGRES_TLS_URL", &secure.url)
+        .env("TEST_POSTGRES_TLS_ROOT", &secure.certificate)
+        .env("TEST_MOTO_URL", &moto.url)
+        .env("TEST_DYNALITE_URL", &dynalite.url)
+        .env("TEST_AWS_PYTHON", Emulator::python()?))
 }
 
 /// The published job IDs and upload keys, and the second implementations in Python.
@@ -134,7 +136,7 @@ fn vectors() -> Result<()> {
         .args(UPLOADS)
         .arg("--ours")
         .arg(target().join("debug/firstclaim")))?;
-    let python = python()?;
+    let python = python::environment("python", "tests/vectors/requirements.txt")?;
     run(&mut cargo(&[
         "build",
         "--locked",
@@ -151,27 +153,4 @@ fn vectors() -> Result<()> {
         .args(DIFFERENTIAL)
         .arg("--ours")
         .arg(derive))
-}
-
-/// A Python with the pinned packages of `tests/vectors/requirements.txt`, in an environment of its own.
-fn python() -> Result<PathBuf> {
-    let environment = target().join("python");
-    let python = environment.join("bin/python");
-    if !python.exists() {
-        run(Command::new("python3").args(["-m", "venv"]).arg(&environment)).map_err(|what| {
-            format!("{what}\nthe checks need Python 3.11 or newer with its venv module (Debian: apt-get install python3-venv)")
-        })?;
-    }
-    let requirements = root().join("tests/vectors/requirements.txt");
-    let install = [
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--disable-pip-version-check",
-        "--require-hashes",
-        "-r",
-    ];
-    run(Command::new(&python).args(install).arg(requirements))?;
-    Ok(python)
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use identity_core::{
-    claim::Status,
+    claim::{Resender, Status},
     identity::{
         Scheme,
         bundle::{Form, KeyBytes},
@@ -26,6 +26,7 @@ Examples:
   firstclaim run events/*.json                      … or for each object that storage events name
   firstclaim claims list --status failed            what failed and waits for its next delivery
   firstclaim claims show ID                         why it was skipped, who holds it, what happens next
+  firstclaim claims sweep | firstclaim run -        finish what was left undone
 
 Exit codes: 0 all well, 1 something failed or was refused, 2 wrong usage or configuration."
 )]
@@ -44,7 +45,7 @@ pub(crate) enum Command {
     Explain(ExplainArgs),
     /// Claim and run the pipeline's job for every event or file, each exactly once
     Run(RunArgs),
-    /// Look at claims, and give them back
+    /// Look at claims, give them back, and send their events again
     Claims(ClaimsArgs),
     /// Check this build's job IDs and upload keys against files of published ones
     Vectors(VectorsArgs),
@@ -147,7 +148,7 @@ pub(crate) struct PipelineArg {
 
 #[derive(Debug, Args)]
 pub(crate) struct StoreArg {
-    /// Where claims are kept: `sqlite:PATH`, `postgres://HOST/DATABASE` (if built with it), or `memory:` for this process alone
+    /// Where claims are kept: `sqlite:PATH`, `postgres://HOST/DATABASE` or `dynamodb://TABLE` (if built with it), or `memory:` for this process alone
     #[arg(long, value_name = "URL", default_value = "sqlite:firstclaim.db")]
     pub(crate) store: String,
 }
@@ -158,8 +159,9 @@ Examples:
   firstclaim run inbox/
   firstclaim run --store sqlite:/var/lib/claims.db --concurrency 8 events/*.json
   firstclaim run --json inbox/ | jq .
+  firstclaim claims sweep | firstclaim run -
 
-A FILE is an event as for `firstclaim id`; a DIR is a folder of objects, each file in it one, named after the folder (or
+A FILE is an event as for `firstclaim id`, or one a line; a DIR is a folder of objects, each file in it one, named after the folder (or
 NAME=DIR). Hidden files and folders, and the store's own files, are left alone. An event whose job is done is skipped; one that somebody else holds is waited for; one that fails is tried up
 to three times. The last line is `processed=N skipped=N held=N ignored=N failed=N rejected=N`. Any number of runs may
 share a store: they share the work.")]
@@ -174,7 +176,7 @@ pub(crate) struct RunArgs {
     /// Print JSON: an object a line for each event, and a last one with the counts
     #[arg(long)]
     pub(crate) json: bool,
-    /// Event files and folders of objects; `-` is an event on standard input
+    /// Event files and folders of objects; `-` is standard input: an event, or one a line
     #[arg(value_name = "FILE|DIR", required = true)]
     pub(crate) sources: Vec<PathBuf>,
 }
@@ -195,6 +197,10 @@ pub(crate) enum ClaimsCommand {
     Release(ReleaseArgs),
     /// Ask from within a job whether it still holds its claim: exit code 0 if it does
     Held(HeldArgs),
+    /// Give claims back and send their events again, rebuilt from the records
+    Redrive(RedriveArgs),
+    /// Send again the events of claims that nobody is at and nobody redelivers
+    Sweep(SweepArgs),
 }
 
 #[derive(Debug, Args)]
@@ -237,7 +243,7 @@ Example:
   firstclaim claims release 81b6c7724e1446bf1ea7c9a89094b99e50e3f12b2c4f207ec5a39419036b4591
 
 The claim becomes `failed`, its attempt is kept and the command is recorded; nothing is deleted. A worker that still runs
-the job finds its lease lost and stops. The job runs again when its event is delivered again (e.g. by `firstclaim run`).")]
+the job finds its lease lost and stops. The job runs again when its event is delivered again: `firstclaim claims redrive ID` releases it and sends the event itself.")]
 pub(crate) struct ReleaseArgs {
     #[command(flatten)]
     pub(crate) store: StoreArg,
@@ -263,6 +269,68 @@ pub(crate) struct HeldArgs {
     /// Who won the attempt, 32 lower-case hexadecimal characters: no two attempts have the same
     #[arg(value_name = "OWNER")]
     pub(crate) owner: String,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  firstclaim claims redrive ID | firstclaim run -
+  firstclaim claims redrive --status rejected --limit 100 | firstclaim run -
+
+Each claim becomes `failed`, which is recorded, and its event goes to standard output, one JSON object a line, as `run -` and
+every handler read it. Pipe it on: if it is lost on the way, `claims sweep` sends it after the grace. A record that never was
+a job (an unreadable or refused event) is closed once its event is settled. A claim that somebody holds is left alone.")]
+pub(crate) struct RedriveArgs {
+    #[command(flatten)]
+    pub(crate) pipeline: PipelineArg,
+    #[command(flatten)]
+    pub(crate) store: StoreArg,
+    /// All claims with this status, oldest first: failed, rejected or waiting (may be given more than once)
+    #[arg(long, value_name = "STATUS", value_parser = parse_redriven_status, conflicts_with = "ids")]
+    pub(crate) status: Vec<Status>,
+    /// With --status: at most this many
+    #[arg(long, value_name = "N", default_value_t = 1_000)]
+    pub(crate) limit: u32,
+    /// Also claims that are done: their jobs run again
+    #[arg(long, requires = "ids")]
+    pub(crate) done: bool,
+    #[command(flatten)]
+    pub(crate) grace: GraceArg,
+    /// The job IDs
+    #[arg(value_name = "ID", required_unless_present = "status")]
+    pub(crate) ids: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  firstclaim claims sweep | firstclaim run -
+  firstclaim claims sweep --dry-run
+
+Sent are the events of claims whose holder went away, that failed, or that wait, once nothing has happened to them for the
+grace. Each goes to standard output, one JSON object a line, as `run -` and every handler read it; the counts go to standard
+error. Run it every few minutes, from as many machines as you like: a claim is sent by one of them, and by none of them again
+until another grace has passed. Claims of another pipeline, or of another version of this one, are told and left alone.")]
+pub(crate) struct SweepArgs {
+    #[command(flatten)]
+    pub(crate) pipeline: PipelineArg,
+    #[command(flatten)]
+    pub(crate) store: StoreArg,
+    #[command(flatten)]
+    pub(crate) grace: GraceArg,
+    /// Write nothing, and list what would be sent
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Tell what is not sent, and the counts, as JSON, one object a line on standard error; with --dry-run, the claims too
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GraceArg {
+    /// How long a claim is left to its own source, and until it is sent once more, in seconds
+    #[arg(long = "grace", value_name = "SECONDS", default_value_t = Resender::GRACE.as_secs())]
+    pub(crate) seconds: u64,
 }
 
 #[derive(Debug, Args)]
@@ -294,6 +362,13 @@ fn parse_key_bytes(text: &str) -> Result<KeyBytes, String> {
 fn parse_status(text: &str) -> Result<Status, String> {
     Status::from_name(text)
         .ok_or_else(|| "expected processing, done, failed, rejected or waiting".to_owned())
+}
+
+fn parse_redriven_status(text: &str) -> Result<Status, String> {
+    match Status::from_name(text) {
+        Some(status @ (Status::Failed | Status::Rejected | Status::Waiting)) => Ok(status),
+        _ => Err("expected failed, rejected or waiting".to_owned()),
+    }
 }
 
 fn parse_concurrency(text: &str) -> Result<usize, String> {

@@ -16,6 +16,11 @@ pub(crate) fn line(text: &str) -> io::Result<()> {
     out.flush()
 }
 
+/// Says how it went, where standard output has another use.
+pub(crate) fn say(text: &str) {
+    let _ = writeln!(io::stderr().lock(), "{text}");
+}
+
 /// Says what is wrong. If standard error is gone there is nobody to tell.
 pub(crate) fn complain(text: &str) {
     let _ = writeln!(io::stderr().lock(), "firstclaim: {text}");

@@ -6,6 +6,8 @@ use std::{
 };
 
 use identity_core::claim::{ClaimStore, memory::MemoryStore};
+#[cfg(feature = "aws")]
+use provider_aws::{Aws, DynamoStore};
 use provider_sql::SqliteStore;
 #[cfg(feature = "postgres")]
 use provider_sql::{ConnectError, PostgresStore, PostgresUrl};
@@ -20,25 +22,30 @@ pub(crate) enum StoreUrl {
     /// One database, shared by any number of machines.
     #[cfg(feature = "postgres")]
     Postgres(Box<PostgresUrl>),
+    /// One DynamoDB table, shared by any number of machines. Region and credentials are the environment's.
+    #[cfg(feature = "aws")]
+    Dynamo(String),
     /// This process's memory.
     Memory,
 }
 
 impl StoreUrl {
-    /// Reads `sqlite:PATH`, `postgres://…` or `memory:`. A URL that is not understood is told by its scheme alone: it may
+    /// Reads `sqlite:PATH`, `postgres://…`, `dynamodb://TABLE` or `memory:`. A URL that is not understood is told by its scheme alone: it may
     /// hold a password.
     pub(crate) fn parse(url: &str) -> Result<Self, Failure> {
         match url.split_once(':') {
             Some(("sqlite", path)) if !path.is_empty() => Ok(Self::Sqlite(PathBuf::from(path))),
             Some(("memory", "")) => Ok(Self::Memory),
             Some(("postgres" | "postgresql", _)) => postgres(url),
+            Some(("dynamodb", table)) => dynamo(table.strip_prefix("//").unwrap_or(table)),
             other => {
                 let shown = match other {
                     Some((scheme, rest)) if rest.contains('@') => format!("{scheme}:…"),
                     _ => url.to_owned(),
                 };
                 Err(Failure::usage(format!(
-                    "the store {shown:?} is not known: expected sqlite:PATH, postgres://HOST/DATABASE or memory:"
+                    "the store {shown:?} is not known: expected sqlite:PATH, postgres://HOST/DATABASE, \
+                     dynamodb://TABLE or memory:"
                 )))
             }
         }
@@ -72,7 +79,7 @@ impl StoreUrl {
             .collect()
     }
 
-    /// Opens the store, making it if there is none.
+    /// Opens the store, making it if there is none; a DynamoDB table must be there.
     pub(crate) async fn open(&self) -> Result<Arc<dyn ClaimStore>, Failure> {
         match self {
             Self::Sqlite(path) => open_sqlite(path).await,
@@ -81,6 +88,8 @@ impl StoreUrl {
                 let (wait, connections) = (PostgresStore::WAIT, PostgresStore::CONNECTIONS);
                 opened(PostgresStore::connect(url, wait, connections).await)
             }
+            #[cfg(feature = "aws")]
+            Self::Dynamo(table) => open_dynamo(table).await,
             Self::Memory => Ok(Arc::new(MemoryStore::default())),
         }
     }
@@ -98,6 +107,8 @@ impl StoreUrl {
                     result => opened(result).map(Some),
                 }
             }
+            #[cfg(feature = "aws")]
+            Self::Dynamo(table) => open_dynamo(table).await.map(Some),
             Self::Memory => Ok(None),
         }
     }
@@ -108,6 +119,8 @@ impl StoreUrl {
             Self::Sqlite(path) => format!("there is no claim store at {}", path.display()),
             #[cfg(feature = "postgres")]
             Self::Postgres(url) => format!("there is no claim store at {url}"),
+            #[cfg(feature = "aws")]
+            Self::Dynamo(table) => format!("there is no table {table}"),
             Self::Memory => {
                 "the store memory: lasts only as long as one command, so it has no claims to show"
                     .to_owned()
@@ -131,6 +144,35 @@ fn postgres(_: &str) -> Result<StoreUrl, Failure> {
     Err(Failure::usage(
         "this program was built without PostgreSQL: build it with `cargo build -p firstclaim --features postgres`",
     ))
+}
+
+#[cfg(feature = "aws")]
+fn dynamo(table: &str) -> Result<StoreUrl, Failure> {
+    DynamoStore::check_name(table)
+        .map(|()| StoreUrl::Dynamo(table.to_owned()))
+        .map_err(|error| Failure::usage("the store's URL cannot be used").because(error))
+}
+
+#[cfg(not(feature = "aws"))]
+fn dynamo(_: &str) -> Result<StoreUrl, Failure> {
+    Err(Failure::usage(
+        "this program was built without DynamoDB: build it with `cargo build -p firstclaim --features aws`",
+    ))
+}
+
+/// Looks whether the table is there and can be read, before anything is done.
+#[cfg(feature = "aws")]
+async fn open_dynamo(table: &str) -> Result<Arc<dyn ClaimStore>, Failure> {
+    let unusable = || Failure::failed("the claim store cannot be opened");
+    let aws = Aws::from_env()
+        .await
+        .map_err(|error| unusable().because(error))?;
+    let store = aws.claims(table);
+    store
+        .warm()
+        .await
+        .map_err(|error| unusable().because(error))?;
+    Ok(Arc::new(store))
 }
 
 async fn open_sqlite(path: &Path) -> Result<Arc<dyn ClaimStore>, Failure> {
@@ -183,6 +225,28 @@ mod tests {
             let url = StoreUrl::parse(&format!("{scheme}://u:secret@h/d")).unwrap();
             assert_eq!(format!("{url:?}"), "Postgres(PostgresUrl(postgres://h/d))");
         }
+    }
+
+    #[cfg(feature = "aws")]
+    #[test]
+    fn a_dynamodb_table_is_a_store() {
+        let url = StoreUrl::parse("dynamodb://jobs.prod").unwrap();
+        assert_eq!(format!("{url:?}"), "Dynamo(\"jobs.prod\")");
+        for url in [
+            "dynamodb:",
+            "dynamodb://",
+            "dynamodb://a/b",
+            "dynamodb://jobs?region=x",
+        ] {
+            assert!(StoreUrl::parse(url).is_err(), "{url}");
+        }
+    }
+
+    #[cfg(not(feature = "aws"))]
+    #[test]
+    fn without_the_feature_a_dynamodb_url_says_how_to_build_it() {
+        let error = StoreUrl::parse("dynamodb://jobs").unwrap_err();
+        assert!(error.to_string().contains("--features aws"), "{error}");
     }
 
     #[cfg(not(feature = "postgres"))]

@@ -1,11 +1,13 @@
 //! The gate: event in → identity → claim → job → end recorded → disposition out. All handlers and the CLI share it.
 //!
 //! [`Gate::settle`] is the one path. Its table of answers is [`Outcome::disposition`]; a won claim's life is in
-//! `gate/supervise.rs`; what is recorded without an attempt in `gate/rejection.rs`; whole deliveries are answered in `gate/batch.rs`.
+//! `gate/supervise.rs`; what is recorded without an attempt in `gate/rejection.rs`, and closed in `gate/redriven.rs`; whole deliveries are answered in `gate/batch.rs`.
 
 mod allow;
 mod batch;
+mod groups;
 mod outcome;
+mod redriven;
 mod rejection;
 mod supervise;
 #[cfg(test)]
@@ -21,6 +23,7 @@ use std::{
 
 use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 
 pub use self::{
     allow::AllowList,
@@ -30,9 +33,9 @@ pub use self::{
 use crate::{
     claim::{
         ClaimError, ClaimKey, Claimed, Claims, Lease, Likeness, Reason, Record, RecordedObject,
-        RecordedPipeline, Status, StoreError,
+        RecordedPipeline, StoreError,
     },
-    event::{Ignored, Item, Reading},
+    event::{Ignored, Item, Reading, StorageEvent},
     host::Clock,
     identity::{Contract, ObjectAddress, ObjectVersion, VersionToken},
     job::{Job, JobContext, JobError, Output},
@@ -63,6 +66,8 @@ pub struct Parts {
 #[derive(Debug, Clone)]
 pub struct Gate {
     inner: Arc<Inner>,
+    claims: Claims,
+    stop: CancellationToken,
 }
 
 #[derive(Debug)]
@@ -70,7 +75,6 @@ struct Inner {
     parts: Parts,
     pipeline: RecordedPipeline,
     context: (Arc<str>, Arc<str>),
-    stop: CancellationToken,
     /// Whether it was said that the contract changed: once is enough.
     told_of_change: AtomicBool,
 }
@@ -107,11 +111,12 @@ impl Gate {
         };
         let context = (contract.name().into(), contract.version().into());
         Self {
+            claims: parts.claims.clone(),
+            stop: CancellationToken::new(),
             inner: Arc::new(Inner {
                 parts,
                 pipeline,
                 context,
-                stop: CancellationToken::new(),
                 told_of_change: AtomicBool::new(false),
             }),
         }
@@ -120,7 +125,18 @@ impl Gate {
     /// Stops every running job: each is ended as `failed`, so that the next delivery wins at once. Nothing is claimed
     /// from then on.
     pub fn stop(&self) {
-        self.inner.stop.cancel();
+        self.stop.cancel();
+    }
+
+    /// The same gate for one call into this process, after which it may be gone or frozen: its leases end with the call at
+    /// the latest, at `until` on the scale of [`Clock::monotonic`]. Stopping it stops what it runs; it is stopped when this one is.
+    #[must_use]
+    pub fn for_call(&self, until: Option<Duration>) -> Self {
+        Self {
+            inner: self.inner.clone(),
+            claims: until.map_or_else(|| self.claims.clone(), |until| self.claims.until(until)),
+            stop: self.stop.child_token(),
+        }
     }
 
     /// Takes one reading of a delivery to its outcome.
@@ -128,10 +144,13 @@ impl Gate {
     /// Dropping the returned future stops its job; the claim is then ended as `failed` by a task that outlives it.
     pub async fn settle(&self, item: &Item) -> Settled {
         let started = self.clock().monotonic();
-        let settled = match self.prepare(item).await {
+        let mut settled = match self.prepare(item).await {
             Prepared::Settled(settled) => settled,
             Prepared::Job(job) => self.claim_and_run(*job, 0).await,
         };
+        if let Some(redriven) = &item.redriven {
+            settled = self.close(redriven, settled).await;
+        }
         self.log(&settled, self.clock().monotonic().saturating_sub(started));
         settled
     }
@@ -154,12 +173,21 @@ impl Gate {
         let event = match &item.reading {
             Reading::Event(event) => event,
             Reading::Ignored(kind) => return ignored(None, NoJob::Kind(*kind)),
+            Reading::Incomplete(event) if item.redriven.is_some() => {
+                return self.look_again(event).await;
+            }
             Reading::Incomplete(event) => return self.incomplete(event).await,
             // Whoever received it gives the answer; there is no job in it.
             Reading::Reply(_) => return ignored(None, NoJob::Kind(Ignored::Handshake)),
             Reading::Unreadable(unreadable) => return self.unreadable(unreadable).await,
         };
         if !self.inner.parts.allow.allows(&event.address) {
+            // What the scheme refuses is told so: once it is allowed, its record must not pass for a whole event.
+            if let Err(refusal) = event.token_for(self.contract().scheme()) {
+                return self
+                    .refuse(event, Reason::Refused, error_chain(&refusal))
+                    .await;
+            }
             let error = format!(
                 "{} lies in a container that is not on the allow-list",
                 event.address
@@ -207,6 +235,11 @@ impl Gate {
                     .await;
             }
         };
+        self.job_of(event, token).await
+    }
+
+    /// The job of this version of an event's object.
+    async fn job_of(&self, event: &StorageEvent, token: VersionToken) -> Prepared {
         let object = ObjectVersion {
             address: event.address.clone(),
             token,
@@ -227,7 +260,7 @@ impl Gate {
     ) -> Settled {
         let recorded = RecordedObject::new(&object.address, Some(&object.token));
         let uri = Some(object.address.to_string());
-        if self.inner.stop.is_cancelled() {
+        if self.stop.is_cancelled() {
             // A claim now would be an attempt spent on nothing.
             let error = "the worker is being stopped".to_owned();
             return Settled {
@@ -293,28 +326,15 @@ impl Gate {
             }
             _ => {}
         }
-        if record.status == Status::Rejected {
-            let reason = record.reason.unwrap_or(Reason::Permanent);
-            return Outcome::Rejected {
-                reason,
-                error: record.error.clone().unwrap_or_default(),
-            };
-        }
-        Outcome::Duplicate
+        Outcome::of_ended(record)
     }
 
     /// Runs a won claim in a task of its own, so that its end is recorded even if the caller goes away.
     async fn run(&self, lease: Lease, object: ObjectVersion, followed: u32) -> Outcome {
-        let stop = self.inner.stop.child_token();
+        let stop = self.stop.child_token();
         let _stop_when_dropped = stop.clone().drop_guard();
-        let task = tokio::spawn(supervise::supervise(
-            self.clone(),
-            lease,
-            object,
-            stop,
-            followed,
-        ));
-        match task.await {
+        let life = supervise::supervise(self.clone(), lease, object, stop, followed);
+        match tokio::spawn(life.in_current_span()).await {
             Ok(outcome) => outcome,
             Err(error) => Outcome::Unavailable {
                 part: Part::Process,
@@ -363,14 +383,13 @@ impl Gate {
     /// that kind, by its best one, which identity then refuses.
     async fn head(&self, address: &ObjectAddress) -> Result<Option<VersionToken>, ObjectError> {
         let head = self.inner.parts.objects.head(address).await?;
-        Ok(head.map(|Head { token, etag, .. }| {
-            let chosen = self
-                .contract()
-                .scheme()
-                .token(Some(&token), etag.as_ref())
-                .cloned();
-            chosen.unwrap_or(token)
-        }))
+        Ok(head.map(|head| self.token_of(head)))
+    }
+
+    fn token_of(&self, Head { token, etag, .. }: Head) -> VersionToken {
+        let scheme = self.contract().scheme();
+        let chosen = scheme.token(Some(&token), etag.as_ref()).cloned();
+        chosen.unwrap_or(token)
     }
 
     fn contract(&self) -> &Contract {
@@ -378,7 +397,7 @@ impl Gate {
     }
 
     fn claims(&self) -> &Claims {
-        &self.inner.parts.claims
+        &self.claims
     }
 
     fn clock(&self) -> &Arc<dyn Clock> {

@@ -30,10 +30,12 @@ const ALLOW: &str = "FIRSTCLAIM_ALLOW";
 const LOG: &str = "FIRSTCLAIM_LOG";
 const LOG_FORMAT: &str = "FIRSTCLAIM_LOG_FORMAT";
 const TTL: &str = "DEDUP_TTL_SECONDS";
+const TABLE: &str = "DEDUP_TABLE";
 const AZURE_ACCOUNT: &str = "AZURE_STORAGE_ACCOUNT";
+const REDRIVE_QUEUE: &str = "FIRSTCLAIM_REDRIVE_QUEUE";
 
 /// Every variable, in the order in which people are told of them.
-pub const VARIABLES: [Variable; 8] = [
+pub const VARIABLES: [Variable; 10] = [
     Variable {
         name: LEASE,
         default: "120",
@@ -58,12 +60,12 @@ pub const VARIABLES: [Variable; 8] = [
     Variable {
         name: LOG,
         default: "warn",
-        meaning: "log filter, e.g. `info` or `identity_core=debug`",
+        meaning: "log filter, e.g. `info` or `identity_core=debug`; on Lambda the default is `info`",
     },
     Variable {
         name: LOG_FORMAT,
         default: "text",
-        meaning: "`text` or `json`",
+        meaning: "`text` or `json`; on Lambda the default is `json`",
     },
     Variable {
         name: TTL,
@@ -71,9 +73,19 @@ pub const VARIABLES: [Variable; 8] = [
         meaning: "how long a done claim is kept at least, in seconds",
     },
     Variable {
+        name: TABLE,
+        default: "",
+        meaning: "the DynamoDB table that the Lambda handler keeps claims in",
+    },
+    Variable {
         name: AZURE_ACCOUNT,
         default: "",
         meaning: "the storage account of blobs whose event names none (the blob trigger's own queue)",
+    },
+    Variable {
+        name: REDRIVE_QUEUE,
+        default: "",
+        meaning: "on Lambda: URL of the SQS queue that a sweep sends events to again",
     },
 ];
 
@@ -105,8 +117,12 @@ pub struct Settings {
     pub log: String,
     /// How log lines are written.
     pub log_format: LogFormat,
+    /// The DynamoDB table of claims.
+    pub dedup_table: Option<String>,
     /// The storage account of blobs whose event names none; see [`ReadContext`].
     pub azure_account: Option<String>,
+    /// URL of the queue that a sweep sends events to.
+    pub redrive_queue: Option<String>,
 }
 
 /// Why the environment cannot be used.
@@ -159,7 +175,9 @@ impl Settings {
             allow: AllowList::Everything,
             log: "warn".to_owned(),
             log_format: LogFormat::Text,
+            dedup_table: None,
             azure_account: None,
+            redrive_queue: None,
         };
         for (name, value) in vars {
             settings.set(&name, value)?;
@@ -187,7 +205,9 @@ impl Settings {
             CONCURRENCY => self.concurrency = Some(number(CONCURRENCY, &value, 1, 100_000)?),
             ALLOW => self.allow = AllowList::parse(&value),
             LOG => self.log = value,
+            TABLE => self.dedup_table = Some(value).filter(|name| !name.is_empty()),
             AZURE_ACCOUNT => self.azure_account = Some(value).filter(|name| !name.is_empty()),
+            REDRIVE_QUEUE => self.redrive_queue = Some(value).filter(|url| !url.is_empty()),
             LOG_FORMAT => {
                 self.log_format = match value.as_str() {
                     "text" => LogFormat::Text,
@@ -267,10 +287,14 @@ mod tests {
             (CONCURRENCY, "3"),
             (ALLOW, "a,b"),
             (TTL, "9"),
+            (TABLE, "jobs"),
             (AZURE_ACCOUNT, "acct"),
+            (REDRIVE_QUEUE, "https://queue"),
         ])
         .unwrap();
+        assert_eq!(settings.dedup_table.as_deref(), Some("jobs"));
         assert_eq!(settings.azure_account.as_deref(), Some("acct"));
+        assert_eq!(settings.redrive_queue.as_deref(), Some("https://queue"));
         assert_eq!(read(&[(AZURE_ACCOUNT, "")]).unwrap().azure_account, None);
         assert_eq!(settings.terms.lease, Duration::from_secs(7));
         assert_eq!(settings.terms.max_attempts, 2);

@@ -119,6 +119,7 @@ impl ClaimStore for Broken {
     async fn list(&self, _: &ListQuery) -> Result<Page, StoreError> {
         Ok(Page {
             claims: Vec::new(),
+            unreadable: Vec::new(),
             next: None,
         })
     }

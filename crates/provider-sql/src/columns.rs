@@ -9,6 +9,7 @@ use sqlx::database::Database;
 use sqlx::query::Query;
 use sqlx::{ColumnIndex, Decode, Encode, Row, Type};
 
+use crate::listing::Listed;
 use crate::values::{Millis, Seconds, Text};
 
 /// One list for the row's type, the columns' names and their order, so that they cannot drift apart.
@@ -38,6 +39,21 @@ macro_rules! claim_columns {
                     Misfit::in_column(&row, stringify!($name), TYPED, &error.to_string())
                 })?;)*
                 Ok(query)
+            }
+
+            /// The row in a list: where it stands, and the claim in it if one can be read.
+            pub(crate) fn listed<R: Row>(row: &R) -> Result<Listed, Misfit>
+            where
+                &'static str: ColumnIndex<R>,
+                $(for<'r> $type: Decode<'r, R::Database> + Type<R::Database>,)*
+            {
+                let position = || -> Result<_, sqlx::Error> {
+                    let time: Seconds = row.try_get("claimed_at")?;
+                    let key: Text = row.try_get("key")?;
+                    Ok((time.0, key.0))
+                };
+                let position = position().map_err(|error| Misfit::unreadable("claim", "", &error))?;
+                Ok(Listed::new(position, Self::read(row)))
             }
 
             /// The claim in a row that has every column, and its version.
@@ -322,7 +338,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::samples;
+    use identity_core::claim::conformance::samples;
 
     proptest! {
         #[test]

@@ -54,20 +54,46 @@ impl Listing {
         i64::from(self.limit) + 1
     }
 
-    /// The page of these rows.
-    pub(crate) fn page(&self, mut claims: Vec<(ClaimKey, Stored)>) -> Page {
+    /// The page of these rows, in `store`.
+    pub(crate) fn page(&self, mut rows: Vec<Listed>, store: &impl std::fmt::Display) -> Page {
         let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
-        let more = claims.len() > limit;
-        claims.truncate(limit);
-        let next = claims.last().filter(|_| more).map(|(key, stored)| {
-            let time = stored.record.claimed_at.0;
+        let more = rows.len() > limit;
+        rows.truncate(limit);
+        let next = rows.last().filter(|_| more).map(|row| {
+            let (time, key) = &row.position;
             Cursor(format!("{time} {key}"))
         });
-        Page { claims, next }
+        let mut page = Page {
+            claims: Vec::with_capacity(rows.len()),
+            unreadable: Vec::new(),
+            next,
+        };
+        for row in rows {
+            match row.claim {
+                Ok(claim) => page.claims.push(claim),
+                Err(misfit) => page.unreadable.push(misfit.in_store(store)),
+            }
+        }
+        page
     }
 }
 
+/// A row of a list: where it stands there, and the claim in it, if one can be read.
+#[derive(Debug)]
+pub(crate) struct Listed {
+    position: (i64, String),
+    claim: Result<(ClaimKey, Stored), Misfit>,
+}
+
+impl Listed {
+    /// The row with this claim; its position is `claimed_at` in Unix seconds, and the key.
+    pub(crate) fn new(position: (i64, String), claim: Result<(ClaimKey, Stored), Misfit>) -> Self {
+        Self { position, claim }
+    }
+}
+
+/// The key of a row that no claim can be read from may be any text.
 fn parse(cursor: &str) -> Option<(i64, String)> {
     let (time, key) = cursor.split_once(' ')?;
-    Some((time.parse().ok()?, ClaimKey::parse(key)?.to_string()))
+    Some((time.parse().ok()?, key.to_owned()))
 }

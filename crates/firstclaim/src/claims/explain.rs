@@ -49,9 +49,12 @@ pub(crate) fn explain(
             why: "the object is not ready: it is incomplete or still being written".to_owned(),
             next: match record.waiting_until {
                 Some(until) if until > now => {
-                    format!("the next delivery after {} looks again", millis(until))
+                    format!(
+                        "the first delivery, or `firstclaim claims sweep`, after {} looks again",
+                        millis(until)
+                    )
                 }
-                _ => "the next delivery looks again".to_owned(),
+                _ => "the next delivery looks again; `firstclaim claims sweep` sends it".to_owned(),
             },
         },
         Status::Processing => processing(record, now, terms),
@@ -71,6 +74,13 @@ pub(crate) fn would_run(record: &Record, now: UnixMillis, terms: &Terms) -> Opti
 fn done(record: &Record) -> Explained {
     let how = match record.reason {
         Some(Reason::Gone) => "the object was gone when its job looked for it",
+        Some(Reason::Redriven) => {
+            return Explained {
+                why: "it never was a job; its event was sent again, and is settled under another key or is no job"
+                    .to_owned(),
+                next: "nothing: the same event would be recorded here again".to_owned(),
+            };
+        }
         Some(Reason::Superseded) => {
             "a newer version of the object took its place, and that one's job is done"
         }
@@ -130,7 +140,7 @@ fn next_delivery(record: &Record, terms: &Terms) -> String {
         );
     }
     format!(
-        "the next delivery runs the job as attempt {}",
+        "the next delivery runs the job as attempt {}; if none comes, `firstclaim claims sweep` sends the event",
         record.attempt.saturating_add(1)
     )
 }
@@ -147,12 +157,13 @@ fn after_refusal(key: &ClaimKey, record: &Record) -> String {
         }
         _ => {
             return format!(
-                "nothing by itself: it waits for a person; `firstclaim claims release {key}` lets the next delivery run it"
+                "nothing by itself: it waits for a person; `firstclaim claims release {key}` lets the next delivery run it, `claims redrive` sends its event too"
             );
         }
     };
     format!(
-        "nothing by itself: {mend}, and have the event delivered again; until then it is refused each time"
+        "nothing by itself: {mend}, and then `firstclaim claims redrive {key}` sends the event again; until then it is \
+         refused each time"
     )
 }
 

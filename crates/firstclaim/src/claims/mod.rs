@@ -2,6 +2,7 @@
 
 pub(crate) mod explain;
 mod held;
+mod resend;
 pub(crate) mod view;
 
 use std::sync::Arc;
@@ -30,11 +31,19 @@ pub(crate) async fn claims(command: ClaimsCommand, settings: &Settings) -> Resul
         ClaimsCommand::Show(args) => show(args, settings).await,
         ClaimsCommand::Release(args) => release(args, settings).await,
         ClaimsCommand::Held(args) => held::held(args).await,
+        ClaimsCommand::Redrive(args) => resend::redrive(args, settings).await,
+        ClaimsCommand::Sweep(args) => resend::sweep(args, settings).await,
     }
 }
 
 async fn open(arg: &StoreArg) -> Result<Arc<dyn ClaimStore>, Failure> {
     StoreUrl::parse(&arg.store)?.open_existing().await
+}
+
+async fn open_claims(arg: &StoreArg, settings: &Settings) -> Result<Claims, Failure> {
+    let store = open(arg).await?;
+    let (clock, entropy) = (Arc::new(SystemClock::new()), Arc::new(OsEntropy::new()));
+    Ok(Claims::new(store, clock, entropy, settings.terms))
 }
 
 fn parse_id(text: &str) -> Result<ClaimKey, Failure> {
@@ -71,12 +80,18 @@ async fn list(args: ListArgs) -> Result<Ended, Failure> {
     };
     let mut left = args.limit;
     let mut more = false;
+    let mut ended = Ended::Well;
     while left > 0 {
         query.limit = PAGE.min(left);
         let page = store
             .list(&query)
             .await
             .map_err(|error| Failure::failed("the claims cannot be listed").because(error))?;
+        for error in page.unreadable {
+            left -= 1;
+            output::complain(&error.to_string());
+            ended = Ended::WithFailures;
+        }
         for (key, stored) in page.claims {
             left -= 1;
             if args.json {
@@ -100,7 +115,7 @@ async fn list(args: ListArgs) -> Result<Ended, Failure> {
             args.limit
         ));
     }
-    Ok(Ended::Well)
+    Ok(ended)
 }
 
 async fn show(args: ShowArgs, settings: &Settings) -> Result<Ended, Failure> {
@@ -137,13 +152,7 @@ async fn release(args: ReleaseArgs, settings: &Settings) -> Result<Ended, Failur
         .iter()
         .map(|id| parse_id(id))
         .collect::<Result<Vec<_>, _>>()?;
-    let store = open(&args.store).await?;
-    let claims = Claims::new(
-        store,
-        Arc::new(SystemClock::new()),
-        Arc::new(OsEntropy::new()),
-        settings.terms,
-    );
+    let claims = open_claims(&args.store, settings).await?;
     let mut ended = Ended::Well;
     for key in keys {
         match claims.release(&key).await {

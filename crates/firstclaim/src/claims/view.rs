@@ -134,8 +134,13 @@ pub(crate) fn lines(key: &ClaimKey, record: &Record) -> Vec<String> {
         (record.status == Status::Processing)
             .then(|| format!("until {}", millis(record.lease_end()))),
     );
+    let again = if record.status == Status::Waiting {
+        "waiting"
+    } else {
+        "not swept"
+    };
     line(
-        "waiting",
+        again,
         record
             .waiting_until
             .map(|until| format!("until {}", millis(until))),

@@ -1,6 +1,8 @@
 //! `firstclaim run`: the CLI as its own source of events, and as its own handler of them.
 
 mod engine;
+#[cfg(feature = "aws")]
+mod objects;
 mod report;
 mod sources;
 
@@ -50,11 +52,14 @@ pub(crate) async fn run(args: RunArgs, settings: Settings) -> Result<Ended, Fail
         Arc::new(OsEntropy::new()),
         settings.terms,
     );
+    let objects = sources.objects()?;
+    #[cfg(feature = "aws")]
+    let objects = objects::Objects::new(objects);
     let gate = Gate::new(Parts {
         contract,
         claims,
         clock,
-        objects: Arc::new(sources.objects()?),
+        objects: Arc::new(objects),
         max_run: job.timeout(),
         job: Arc::new(job),
         allow: settings.allow,

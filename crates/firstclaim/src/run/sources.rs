@@ -171,6 +171,7 @@ fn written(address: ObjectAddress) -> Item {
     Item {
         carriers: Carriers::default(),
         origin: Origin::default().into(),
+        redriven: None,
         reading: Reading::Event(Box::new(event)),
     }
 }

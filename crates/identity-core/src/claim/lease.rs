@@ -1,6 +1,7 @@
 //! The protocol of [`machine`] driven over a store: claim, renew, end, record, release.
 
 use std::{
+    convert::Infallible,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -12,6 +13,7 @@ use super::{
         RecordingOutcome, Step, Terms,
     },
     record::{ClaimKey, Owner, Record, RecordedObject, RecordedPipeline, Revision, UnixMillis},
+    redrive,
     store::{ClaimStore, Precondition, StoreError, Stored},
 };
 use crate::host::{Clock, Entropy};
@@ -23,6 +25,8 @@ pub struct Claims {
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
     terms: Terms,
+    /// No lease ends later than this, on the monotonic clock.
+    until: Option<Duration>,
 }
 
 /// A claim that was won: which job, and which attempt at it.
@@ -43,6 +47,8 @@ struct Held {
     writes: u32,
     /// The lease's end as last confirmed, on the monotonic clock and counted from before the write was sent.
     confirmed_until: Duration,
+    /// How long it was when it was last confirmed.
+    lasts: Duration,
 }
 
 impl Lease {
@@ -51,7 +57,7 @@ impl Lease {
         owner: Owner,
         stored: Stored,
         writes: u32,
-        confirmed_until: Duration,
+        (started, lasts): (Duration, Duration),
     ) -> Self {
         let attempt = stored.record.attempt;
         Self {
@@ -61,7 +67,8 @@ impl Lease {
             held: Box::new(Mutex::new(Held {
                 stored,
                 writes,
-                confirmed_until,
+                confirmed_until: started + lasts,
+                lasts,
             })),
         }
     }
@@ -86,6 +93,11 @@ impl Lease {
     /// at the job, so it must have stopped.
     pub fn confirmed_until(&self) -> Duration {
         self.held().confirmed_until
+    }
+
+    /// How long the lease was when it was last confirmed: its terms', or less if the process has to end sooner.
+    pub fn lasts(&self) -> Duration {
+        self.held().lasts
     }
 
     fn held(&self) -> std::sync::MutexGuard<'_, Held> {
@@ -164,6 +176,26 @@ impl Claims {
             clock,
             entropy,
             terms,
+            until: None,
+        }
+    }
+
+    /// The same claims for a process that will be gone at `until`, on the scale of [`Clock::monotonic`]: no lease is written
+    /// that ends later, and so none outlives its holder. One that is written after that ends at once.
+    #[must_use]
+    pub fn until(&self, until: Duration) -> Self {
+        Self {
+            until: Some(until),
+            ..self.clone()
+        }
+    }
+
+    /// The terms of a call that is made now.
+    fn terms_from(&self, now: Duration) -> Terms {
+        let left = self.until.map(|until| until.saturating_sub(now));
+        Terms {
+            lease: left.unwrap_or(Duration::MAX).min(self.terms.lease),
+            ..self.terms
         }
     }
 
@@ -175,6 +207,11 @@ impl Claims {
     /// The store.
     pub fn store(&self) -> &Arc<dyn ClaimStore> {
         &self.store
+    }
+
+    /// The clock.
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.clock
     }
 
     /// Claims `key` for the job that `object` and `pipeline` describe.
@@ -190,7 +227,8 @@ impl Claims {
     ) -> Result<Claimed, ClaimError> {
         let owner = self.entropy.owner().map_err(ClaimError::Entropy)?;
         let started = self.clock.monotonic();
-        let mut call = Claiming::new(owner, object.clone(), pipeline.clone(), self.terms);
+        let terms = self.terms_from(started);
+        let mut call = Claiming::new(owner, object.clone(), pipeline.clone(), terms);
         let mut conversation = Conversation::new(self, key);
         let mut step = call.start(self.clock.unix_millis());
         let outcome = loop {
@@ -204,14 +242,9 @@ impl Claims {
         };
         Ok(match outcome {
             ClaimOutcome::Won(stored) => {
-                let confirmed_until = started + self.terms.lease;
-                Claimed::Won(Lease::new(
-                    key.clone(),
-                    owner,
-                    *stored,
-                    call.writes(),
-                    confirmed_until,
-                ))
+                let lasts = (started, terms.lease);
+                let writes = call.writes();
+                Claimed::Won(Lease::new(key.clone(), owner, *stored, writes, lasts))
             }
             ClaimOutcome::Ended { record, likeness } => Claimed::Ended { record, likeness },
             ClaimOutcome::Held {
@@ -230,7 +263,7 @@ impl Claims {
         })
     }
 
-    /// Moves the end of `lease` to a full lease from now.
+    /// Moves the end of `lease` to a full lease from now, or to the end of this process if that is sooner.
     ///
     /// # Errors
     ///
@@ -238,10 +271,13 @@ impl Claims {
     pub async fn renew(&self, lease: &Lease) -> Result<Kept, ClaimError> {
         let started = self.clock.monotonic();
         let (stored, write) = next_write(lease);
-        let call = Holding::renew(&stored, write, self.terms.lease, self.clock.unix_millis());
+        let lasts = self.terms_from(started).lease;
+        let call = Holding::renew(&stored, write, lasts, self.clock.unix_millis());
         let kept = self.hold(lease, call).await?;
         if kept == Kept::Yes {
-            lease.held().confirmed_until = started + self.terms.lease;
+            let mut held = lease.held();
+            held.confirmed_until = started + lasts;
+            held.lasts = lasts;
         }
         Ok(kept)
     }
@@ -322,31 +358,84 @@ impl Claims {
     ///
     /// [`ClaimError`], every variant.
     pub async fn release(&self, key: &ClaimKey) -> Result<(Record, Record), ClaimError> {
+        let released = self.rewrite(key, None, |row, owner, now| {
+            Ok::<_, Infallible>((machine::released(row, owner, now), row.clone()))
+        });
+        let Ok((after, before)) = released.await?;
+        Ok((before, after))
+    }
+
+    /// Closes a record that never was a job once its event, sent the `redrives`th time, is settled under another key.
+    /// Whatever else stands there by then is left as it is.
+    ///
+    /// # Errors
+    ///
+    /// [`ClaimError`], every variant but `Unknown`: it may still be open, and its event be sent again.
+    pub(crate) async fn close(&self, key: &ClaimKey, redrives: u32) -> Result<(), ClaimError> {
+        let closed = self.rewrite(key, None, |row, owner, now| {
+            redrive::closed(row, redrives, owner, &self.terms, now)
+                .map(|record| (record, ()))
+                .ok_or(())
+        });
+        match closed.await {
+            Ok(_) | Err(ClaimError::Unknown(_)) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Writes over the row under `key`, `row` if it is known, by compare-and-swap. `change` says for the row as it stands
+    /// what to write and what to tell of it, or why it is left alone; it is asked again if somebody else has written.
+    pub(super) async fn rewrite<T, E>(
+        &self,
+        key: &ClaimKey,
+        row: Option<Stored>,
+        change: impl Fn(&Record, Owner, UnixMillis) -> Result<(Record, T), E> + Send + Sync,
+    ) -> Result<Result<(Record, T), E>, ClaimError>
+    where
+        T: Send,
+        E: Send,
+    {
         let owner = self.entropy.owner().map_err(ClaimError::Entropy)?;
-        for _ in 0..RELEASE_TRIES {
-            let row = self.store.get(key).await.map_err(ClaimError::Store)?;
-            let Some(row) = row else {
-                return Err(ClaimError::Unknown(key.clone()));
+        let mut row = match row {
+            Some(row) => row,
+            None => self.row(key).await?,
+        };
+        let mut asked = None;
+        for _ in 0..REWRITE_TRIES {
+            let own = |revision: Revision| revision.owner == owner;
+            if let Some(told) = asked.filter(|_| row.record.revision.is_some_and(own)) {
+                return Ok(Ok((row.record, told))); // an earlier write of this call whose reply was lost
+            }
+            let (record, told) = match change(&row.record, owner, self.clock.unix_millis()) {
+                Ok(changed) => changed,
+                Err(left) => return Ok(Err(left)),
             };
-            if row.record.owner == Some(owner) {
-                return Ok((row.record.clone(), row.record)); // an earlier write of this call whose reply was lost
-            }
-            let released = machine::released(&row.record, owner, self.clock.unix_millis());
-            match self
-                .store
-                .put(key, &released, &Precondition::Unchanged(row.version))
-                .await
-            {
-                Ok(_) => return Ok((row.record, released)),
-                Err(StoreError::Conflict { .. } | StoreError::Unavailable { .. }) => {}
+            let when = Precondition::Unchanged(row.version);
+            row = match self.store.put(key, &record, &when).await {
+                Ok(_) => return Ok(Ok((record, told))),
+                Err(StoreError::Conflict {
+                    standing: Some(row),
+                }) => *row,
+                Err(StoreError::Conflict { standing: None }) => self.row(key).await?,
+                Err(StoreError::Unavailable { .. }) => {
+                    self.clock.sleep(FIRST_PAUSE).await;
+                    self.row(key).await?
+                }
                 Err(error) => return Err(ClaimError::Store(error)),
-            }
+            };
+            asked = Some(told);
         }
         Err(ClaimError::Contended(key.clone()))
     }
+
+    async fn row(&self, key: &ClaimKey) -> Result<Stored, ClaimError> {
+        let row = self.store.get(key).await.map_err(ClaimError::Store)?;
+        row.ok_or_else(|| ClaimError::Unknown(key.clone()))
+    }
 }
 
-const RELEASE_TRIES: u32 = 8;
+/// How often a row that somebody else writes at the same time is written over before it is given up.
+const REWRITE_TRIES: u32 = 8;
 const END_PAUSE: Duration = Duration::from_secs(1);
 
 fn next_write(lease: &Lease) -> (Stored, u32) {

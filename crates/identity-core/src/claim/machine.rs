@@ -43,7 +43,7 @@ impl Default for Terms {
 impl Terms {
     /// The longest lease that anybody should hold from now: ours, or that of a row whose writer knows none. A lease
     /// end beyond it is another machine's wrong clock, and is reported.
-    fn longest_lease(&self) -> Duration {
+    pub(crate) fn longest_lease(&self) -> Duration {
         self.lease.max(Duration::from_secs(
             Record::FOREIGN_LEASE_SECONDS.unsigned_abs(),
         ))
@@ -421,8 +421,10 @@ impl Holding {
         if mine && (written || ended_alike) {
             Step::Finished(HolderOutcome::Written(row))
         } else if mine && row.record.status == Status::Processing {
-            // The row is still held by this attempt but in a newer state: an earlier renewal whose reply was lost.
+            // The row is still held by this attempt but in a newer state: an earlier renewal whose reply was lost, or a
+            // sweep that took its holder for dead. What the sweep counted stays counted.
             self.version = row.version;
+            self.record.redrives = self.record.redrives.max(row.record.redrives);
             self.put()
         } else {
             Step::Finished(HolderOutcome::Lost(Some(row)))
@@ -486,11 +488,11 @@ impl Recording {
         match answer {
             Answer::Written(_) => Step::Finished(RecordingOutcome::Recorded(self.record.clone())),
             Answer::Conflict(Some(row)) | Answer::Row(Some(row))
-                if row.record.status.is_end() || row.record.revision == self.record.revision =>
+                if row.record.is_end() || row.record.revision == self.record.revision =>
             {
                 Step::Finished(RecordingOutcome::Recorded(Box::new(row.record)))
             }
-            // An operator released it, and it came again as it was.
+            // It was released or sent again, and came again as it was.
             Answer::Conflict(Some(row)) | Answer::Row(Some(row)) => {
                 let Record {
                     attempt,

@@ -123,7 +123,11 @@ impl ClaimStore for MemoryStore {
             .take(limit)
             .map(|(_, key, stored)| (key.clone(), stored.clone()))
             .collect();
-        Ok(Page { claims, next })
+        Ok(Page {
+            claims,
+            unreadable: Vec::new(),
+            next,
+        })
     }
 }
 

@@ -2,14 +2,17 @@
 //!
 //! The reader's way: [`record`] (what a row holds) → [`store`] (what a store can do) → [`machine`] (the protocol, pure)
 //! → [`lease`] (the protocol driven over a store). [`duplicate`] tells a duplicate from two jobs with one ID;
-//! [`memory`] is the smallest store; `conformance` is what every store must pass.
+//! [`redrive`] (pure) and [`sweep`] send again what nobody redelivers. [`memory`] is the smallest store; `conformance` is
+//! what every store must pass.
 
 pub mod duplicate;
 pub mod lease;
 pub mod machine;
 pub mod memory;
 pub mod record;
+pub mod redrive;
 pub mod store;
+pub mod sweep;
 
 #[cfg(feature = "conformance")]
 pub mod conformance;
@@ -23,4 +26,6 @@ pub use record::{
     ClaimKey, Owner, Reason, Record, RecordedObject, RecordedPipeline, Release, Revision, Status,
     UnixMillis, UnixSeconds,
 };
+pub use redrive::{Obstacle, Resend};
 pub use store::{ClaimStore, Cursor, ListQuery, Page, Precondition, StoreError, Stored, Version};
+pub use sweep::{ResendError, Resender, Resent, Swept};

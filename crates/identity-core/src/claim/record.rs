@@ -259,10 +259,13 @@ pub enum Reason {
     Released,
     /// `failed`: the holder was stopped (shutdown, or its caller went away).
     Interrupted,
+    /// `done`: what never was a job (a refused event, an object that was not whole) was sent again, and was settled under
+    /// another key, or is no job any more. Not an end: the same may have to be recorded here again.
+    Redriven,
 }
 
 impl Reason {
-    const ALL: [(Self, &'static str); 10] = [
+    const ALL: [(Self, &'static str); 11] = [
         (Self::Gone, "gone"),
         (Self::Superseded, "superseded"),
         (Self::Permanent, "permanent"),
@@ -273,7 +276,13 @@ impl Reason {
         (Self::Collapsed, "collapsed"),
         (Self::Released, "released"),
         (Self::Interrupted, "interrupted"),
+        (Self::Redriven, "redriven"),
     ];
+
+    /// Every reason.
+    pub fn all() -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter().map(|(reason, _)| reason)
+    }
 
     /// The text in records and outputs, e.g. `not-allowed`.
     pub fn as_str(self) -> &'static str {
@@ -320,7 +329,8 @@ pub struct Record {
     pub claimed_at: UnixSeconds,
     /// `processing`: until when the claim is the holder's alone, in Unix milliseconds.
     pub lease_until: Option<UnixMillis>,
-    /// `waiting`: not before when it is worth looking again, in Unix milliseconds.
+    /// Not before when it is worth looking again, in Unix milliseconds: of a `waiting` claim, and of any that a sweep or an
+    /// operator has sent again. No claim heeds it, only sweeps do.
     pub waiting_until: Option<UnixMillis>,
     /// When the status became `done`, `rejected` or `failed`, in Unix seconds.
     pub finished_at: Option<UnixSeconds>,
@@ -330,7 +340,7 @@ pub struct Record {
     pub object: Option<RecordedObject>,
     /// The pipeline.
     pub pipeline: RecordedPipeline,
-    /// How often an operator or the sweeper sent the event again.
+    /// How often an operator or a sweep sent the event again.
     pub redrives: u32,
     /// Why it stands so, for programs.
     pub reason: Option<Reason>,
@@ -356,6 +366,12 @@ impl Record {
     pub fn is_exhausted(&self, max_attempts: u32) -> bool {
         let released = self.released.map_or(0, |release| release.attempt);
         self.attempt.saturating_sub(released) >= max_attempts
+    }
+
+    /// Whether nothing but an operator's command changes it any more. `done` is an end, whatever else a row lacks, unless
+    /// it closes what never was a job.
+    pub fn is_end(&self) -> bool {
+        self.status.is_end() && self.reason != Some(Reason::Redriven)
     }
 
     /// Until when a `processing` claim is its holder's alone.

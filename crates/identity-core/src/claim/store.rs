@@ -81,10 +81,13 @@ pub struct ListQuery {
 pub struct Cursor(pub String);
 
 /// One page of rows.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Page {
     /// The rows.
     pub claims: Vec<(ClaimKey, Stored)>,
+    /// Rows in this part of the list from which no claim can be read, each as [`StoreError::Invalid`]: one of them must
+    /// not hide the others from a sweep.
+    pub unreadable: Vec<StoreError>,
     /// Where the next page begins; `None` after the last one.
     pub next: Option<Cursor>,
 }

@@ -61,6 +61,8 @@ pub(super) struct Record<'a> {
     body: Text<'a>,
     #[serde(borrow, alias = "Attributes")]
     attributes: Raw<'a>,
+    #[serde(borrow, rename = "eventSourceARN")]
+    event_source_arn: Raw<'a>,
 
     #[serde(borrow, rename = "Sns")]
     sns: Json<Sns<'a>>,
@@ -93,6 +95,8 @@ pub(super) struct Record<'a> {
     blob_name: Raw<'a>,
     #[serde(borrow)]
     kind: Raw<'a>,
+    #[serde(borrow)]
+    firstclaim: Raw<'a>,
 }
 
 /// What answers a message in a queue.
@@ -111,6 +115,8 @@ struct Handles<'a> {
     receipt_handle: Raw<'a>,
     #[serde(borrow, alias = "Attributes")]
     attributes: Raw<'a>,
+    #[serde(borrow, rename = "eventSourceARN")]
+    event_source_arn: Raw<'a>,
 }
 
 impl<'a> Record<'a> {
@@ -119,6 +125,7 @@ impl<'a> Record<'a> {
             message_id: self.message_id,
             receipt_handle: self.receipt_handle,
             attributes: self.attributes,
+            event_source_arn: self.event_source_arn,
         }
     }
 }
@@ -171,7 +178,7 @@ impl Place {
 }
 
 pub(super) struct Reader<'c> {
-    items: Vec<Item>,
+    pub(super) items: Vec<Item>,
     /// The storage account of blobs whose event names none.
     pub(super) azure_account: Option<&'c str>,
 }
@@ -181,6 +188,7 @@ impl Reader<'_> {
         self.items.push(Item {
             carriers: place.carriers,
             origin: place.origin.clone().unwrap_or_default(),
+            redriven: None,
             reading,
         });
     }
@@ -372,7 +380,7 @@ impl Reader<'_> {
         }
     }
 
-    /// What is not Amazon's; `text` is all of it.
+    /// What is not Amazon's, or this program's own; `text` is all of it.
     fn of_another_cloud(&mut self, record: &Record<'_>, text: &str, place: &Place) {
         if record.message.is_some() {
             self.pub_sub(text, place);
@@ -388,6 +396,8 @@ impl Reader<'_> {
             self.push_result(event, &|| text, place);
         } else if json::shown(record.kind).as_deref() == Some(gcs::RESOURCE_KIND) {
             self.push_result(gcs::resource(text, None), &|| text, place);
+        } else if record.firstclaim.is_some() {
+            self.own(text, place);
         } else {
             self.unknown(text, place);
         }
@@ -442,6 +452,7 @@ fn place_of(handles: &Handles<'_>, index: usize, around: &Place) -> Place {
             receipt_handle: json::shown(handles.receipt_handle),
             message_group_id: attributes
                 .and_then(|attributes| json::shown(attributes.message_group_id)),
+            queue_arn: json::shown(handles.event_source_arn),
         })
     });
     Place {

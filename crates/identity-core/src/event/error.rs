@@ -95,6 +95,16 @@ pub enum ReadError {
         /// Which ones are read.
         expected: &'static str,
     },
+    /// A word or a key of this program's own envelope that means nothing.
+    #[error("{field} is {got:?}, expected {expected}")]
+    UnknownValue {
+        /// Its path.
+        field: &'static str,
+        /// What it is, shortened.
+        got: String,
+        /// What it should be.
+        expected: &'static str,
+    },
     /// A kind of event that is in no list of the provider's: it may be a new object or not.
     #[error("{field} is {got:?}, which is no known kind of event")]
     UnknownEventName {

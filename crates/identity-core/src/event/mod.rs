@@ -3,7 +3,8 @@
 //! The reader's way: [`read`] → `envelope` (unwrap down to the innermost envelope; `pub_sub`, `functions` and
 //! `storage_queue` know the wrappers of their clouds) → `s3`, `gcs` or `azure` (the innermost envelope → address, token,
 //! details). `handshake` answers those who ask before they deliver. [`local`] makes the same event of a file on this
-//! machine, and [`http_file`] restores a [`Delivery`] that was written to a file.
+//! machine, [`http_file`] restores a [`Delivery`] that was written to a file, and [`own`] writes and reads what this program
+//! sends on itself.
 //!
 //! # Which shape is it
 //!
@@ -30,7 +31,8 @@
 //! 13. CloudEvents (`specversion`): Eventarc's or Event Grid's, by `type`;
 //! 14. Event Grid's own schema (`eventType`), and its handshake, a [`Reply`];
 //! 15. a message of the blob trigger's own queue (`BlobName`);
-//! 16. a Cloud Storage resource without anything around it (`kind` is `storage#object`).
+//! 16. a Cloud Storage resource without anything around it (`kind` is `storage#object`);
+//! 17. this program's own envelope (`firstclaim`): an event that was sent again, see [`own`].
 //!
 //! Anything else is [`Reading::Unreadable`]: no input gives zero items, so "0 jobs, all well" cannot be said of an
 //! event that nobody understood. One unreadable element never takes its batch with it. Texts inside texts are followed
@@ -52,6 +54,7 @@
 //! | Event Grid | `data.url`, a cross-check | none or percent: see below | azure-sdk-for-net issue 23634 (`#` unescaped) |
 //! | Functions blob trigger | `Metadata.Uri` | percent | Azure/azure-functions-host |
 //! | blob trigger's queue | `BlobName` | none | azure-sdk-for-net, `BlobTriggerMessage` |
+//! | this program's own | `key` | none, or base64 in `key_base64` | [`own`] |
 //! | a local file | path | none | |
 //!
 //! A name in a *header* is taken only if no encoding could matter: visible ASCII without a `%XX`. Another is unreadable;
@@ -99,6 +102,7 @@ mod handshake;
 pub mod http_file;
 mod json;
 pub mod local;
+pub mod own;
 mod pub_sub;
 mod s3;
 mod storage_queue;
@@ -109,6 +113,7 @@ use std::sync::Arc;
 
 pub use error::{ReadError, Unreadable};
 pub use handshake::Reply;
+pub use own::Redriven;
 
 use crate::identity::{ObjectAddress, ObjectVersion, Refusal, Scheme, TokenKind, VersionToken};
 
@@ -181,6 +186,8 @@ pub struct Item {
     pub carriers: Carriers,
     /// Where it came from. Items of one SQS message share one origin, and the message gets one answer for all of them.
     pub origin: Arc<Origin>,
+    /// The record that it was sent again from, if that is to be closed.
+    pub redriven: Option<Arc<Redriven>>,
     /// What it is.
     pub reading: Reading,
 }
@@ -220,6 +227,8 @@ pub enum Carrier {
     Functions,
     /// A message of Azure Queue Storage.
     StorageQueue,
+    /// An event that could not be read, and was sent again by this program.
+    Own,
 }
 
 impl Carrier {
@@ -233,6 +242,7 @@ impl Carrier {
             Self::CloudEvent => "CloudEvents event",
             Self::Functions => "Functions call",
             Self::StorageQueue => "Storage Queue message",
+            Self::Own => "firstclaim event",
         }
     }
 }
@@ -242,6 +252,12 @@ impl Carrier {
 pub struct Carriers([Option<Carrier>; MAX_DEPTH]);
 
 impl Carriers {
+    /// What lies around all else: the kind of delivery.
+    #[must_use]
+    pub fn outermost(&self) -> Option<Carrier> {
+        self.0[0]
+    }
+
     /// These, and one more inside them. What lies deeper than is ever read is not told.
     pub(crate) fn and(mut self, carrier: Carrier) -> Self {
         if let Some(free) = self.0.iter_mut().find(|slot| slot.is_none()) {
@@ -263,6 +279,8 @@ pub struct Origin {
     pub receipt_handle: Option<String>,
     /// The message group of a FIFO queue: after a failure the rest of the group must wait.
     pub message_group_id: Option<String>,
+    /// The ARN of the SQS queue that the message came from, where a function was given it.
+    pub queue_arn: Option<String>,
 }
 
 /// What one part of a delivery is.

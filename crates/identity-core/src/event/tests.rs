@@ -7,6 +7,7 @@ mod functions;
 mod google;
 mod handshakes;
 mod keys_and_tokens;
+mod own;
 mod properties;
 
 use serde_json::{Value, json};

@@ -1,10 +1,10 @@
 //! Whole deliveries: every event settled, bounded and side by side, and one answer for each delivery item.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, panic::AssertUnwindSafe, sync::Arc};
 
-use futures_util::{StreamExt as _, stream};
+use futures_util::{FutureExt as _, StreamExt as _, stream};
 
-use super::{Disposition, Gate, Prepared, Settled};
+use super::{Disposition, Gate, Outcome, Part, Prepared, Settled, supervise::panic_text};
 use crate::{
     claim::{ClaimKey, UnixMillis},
     event::{Item, Origin},
@@ -29,7 +29,10 @@ impl Gate {
         let started = self.clock().monotonic();
         let concurrency = concurrency.max(1);
         let prepared: Vec<Prepared> = stream::iter(items)
-            .map(async |item| self.prepare(item).await)
+            .map(async |item| {
+                let prepared = AssertUnwindSafe(self.prepare(item)).catch_unwind().await;
+                prepared.unwrap_or_else(|panic| Prepared::Settled(panicked(panic.as_ref())))
+            })
             .buffered(concurrency)
             .collect()
             .await;
@@ -98,7 +101,9 @@ impl Gate {
             let settled = match known {
                 Some((_, settled)) => settled.clone(),
                 None => {
-                    let settled = self.claim_and_run((key, object.clone()), 0).await;
+                    let settled = AssertUnwindSafe(self.claim_and_run((key, object.clone()), 0));
+                    let settled = settled.catch_unwind().await;
+                    let settled = settled.unwrap_or_else(|panic| panicked(panic.as_ref()));
                     done.push((object, settled.clone()));
                     settled
                 }
@@ -106,6 +111,19 @@ impl Gate {
             answers.push((at, settled));
         }
         answers
+    }
+}
+
+/// One event's panic is its own: the others of its delivery are settled all the same.
+fn panicked(panic: &(dyn std::any::Any + Send)) -> Settled {
+    let error = format!("the gate panicked: {}", panic_text(panic));
+    Settled {
+        key: None,
+        uri: None,
+        outcome: Outcome::Unavailable {
+            part: Part::Process,
+            error,
+        },
     }
 }
 

@@ -1,6 +1,6 @@
 //! What became of an event, and what its source is told: the table of the gate.
 
-use crate::claim::{Reason, UnixMillis};
+use crate::claim::{End, Kept, Reason, Record, Status, UnixMillis};
 
 /// What the source of an event is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -50,7 +50,7 @@ pub enum Part {
 }
 
 /// What became of an event.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Outcome {
     /// Its job ran here and is recorded as done.
     Done {
@@ -97,6 +97,37 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// Of an event whose job has ended before, as `record` says.
+    pub fn of_ended(record: &Record) -> Self {
+        if record.status == Status::Rejected {
+            Self::Rejected {
+                reason: record.reason.unwrap_or(Reason::Permanent),
+                error: record.error.clone().unwrap_or_default(),
+            }
+        } else {
+            Self::Duplicate
+        }
+    }
+
+    /// Of an event whose job ran here as `attempt` and came to `end`, which was recorded if it was `kept`.
+    pub fn of_run(end: &End, attempt: u32, kept: Kept) -> Self {
+        match (kept, end) {
+            (Kept::LeaseLost, _) => Self::LeaseLost { attempt },
+            (Kept::Yes, End::Done { reason, .. }) => Self::Done {
+                attempt,
+                reason: *reason,
+            },
+            (Kept::Yes, End::Failed { error, .. }) => Self::Failed {
+                attempt,
+                error: error.clone(),
+            },
+            (Kept::Yes, End::Rejected { error }) => Self::Rejected {
+                reason: Reason::Permanent,
+                error: error.clone(),
+            },
+        }
+    }
+
     /// What the source is told. Acknowledged means recorded: `Ack` stands only where the job is `done` or `rejected`,
     /// or where there is none.
     pub fn disposition(&self) -> Disposition {

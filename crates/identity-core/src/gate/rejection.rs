@@ -44,6 +44,11 @@ impl Gate {
         if !wanted {
             return ignored(Some(address), NoJob::NotSelected);
         }
+        if let Err(refusal) = event.token_for(self.contract().scheme()) {
+            return self
+                .refuse(event, Reason::Refused, error_chain(&refusal))
+                .await;
+        }
         let key = digest("firstclaim/incomplete/1\n", &self.place(address));
         let now = self.clock().unix_millis();
         let record = Record {

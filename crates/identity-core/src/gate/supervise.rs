@@ -56,7 +56,7 @@ pub(super) async fn supervise(
             () = &mut expiry => Stopped::Expired,
             () = &mut renewals => Stopped::LeaseLost,
             () = &mut time_out => Stopped::TimedOut,
-            end = &mut work => Stopped::Finished(end.unwrap_or_else(|panic| failed(panic_text(panic.as_ref())))),
+            end = &mut work => Stopped::Finished(end.unwrap_or_else(|panic| failed(format!("the job panicked: {}", panic_text(panic.as_ref()))))),
         }
         // Here the work is dropped: whatever it started is gone before its end is recorded.
     };
@@ -78,10 +78,8 @@ pub(super) async fn supervise(
             gate.max_run().as_secs()
         )),
     };
-    let outcome = outcome(&end, attempt);
-    match gate.claims().end(lease, end).await {
-        Ok(Kept::Yes) => outcome,
-        Ok(Kept::LeaseLost) => Outcome::LeaseLost { attempt },
+    match gate.claims().end(lease, end.clone()).await {
+        Ok(kept) => Outcome::of_run(&end, attempt, kept),
         Err(error) => Outcome::Unavailable {
             part: part_of(&error),
             error: error_chain(&error),
@@ -154,8 +152,8 @@ async fn follow(gate: &Gate, object: &ObjectVersion, followed: u32) -> End {
 /// Returns when the lease, as last confirmed, is about to end. Reads the time anew after every sleep: a process that
 /// was stopped meanwhile finds out at once.
 async fn expiry(gate: &Gate, lease: &Lease) {
-    let margin = gate.claims().terms().lease / MARGIN_PER_LEASE;
     loop {
+        let margin = lease.lasts() / MARGIN_PER_LEASE;
         let end = lease.confirmed_until().saturating_sub(margin);
         let now = gate.clock().monotonic();
         if now >= end {
@@ -186,23 +184,6 @@ fn warn_of_renewal(lease: &Lease, error: &ClaimError) {
     tracing::warn!(job_id = %lease.key(), attempt = lease.attempt(), error = error_chain(error), "lease not renewed");
 }
 
-fn outcome(end: &End, attempt: u32) -> Outcome {
-    match end {
-        End::Done { reason, .. } => Outcome::Done {
-            attempt,
-            reason: *reason,
-        },
-        End::Failed { error, .. } => Outcome::Failed {
-            attempt,
-            error: error.clone(),
-        },
-        End::Rejected { error } => Outcome::Rejected {
-            reason: Reason::Permanent,
-            error: error.clone(),
-        },
-    }
-}
-
 fn failed(error: String) -> End {
     End::Failed {
         reason: None,
@@ -222,8 +203,9 @@ fn result_text(output: &Output) -> Option<String> {
     ))
 }
 
-fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+/// What a panic says.
+pub(super) fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    format!("the job panicked: {}", text.unwrap_or("without a message"))
+    text.unwrap_or("without a message")
 }

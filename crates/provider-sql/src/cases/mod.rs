@@ -81,7 +81,7 @@ macro_rules! on {
                 a_status_asked_for_twice_is_listed_once_and_none_is_nothing,
                 a_page_is_never_larger_than_memory_likes,
                 a_query_that_no_page_can_answer_is_refused,
-                a_row_that_is_no_claim_fails_its_page_by_name,
+                a_row_that_is_no_claim_is_named_and_hides_no_other,
             }
             races {
                 of_sixteen_connections_that_want_one_key_one_gets_it,

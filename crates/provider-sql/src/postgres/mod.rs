@@ -200,7 +200,7 @@ impl ClaimStore for PostgresStore {
     async fn list(&self, query: &ListQuery) -> Result<Page, StoreError> {
         let listing = Listing::new(query).map_err(|misfit| misfit.in_store(self))?;
         if listing.statuses.is_empty() {
-            return Ok(listing.page(Vec::new()));
+            return Ok(listing.page(Vec::new(), self));
         }
         let sql = statements::list(listing.statuses.len());
         let (after_time, after_key) = &listing.after;
@@ -214,7 +214,8 @@ impl ClaimStore for PostgresStore {
             .iter()
             .fold(query, |query, status| query.bind(status.as_str()));
         let rows = self.rows("listing claims", query).await?;
-        let claims: Result<_, _> = rows.iter().map(|row| self.stored(row)).collect();
-        Ok(listing.page(claims?))
+        let rows: Result<_, _> = rows.iter().map(ClaimRow::listed).collect();
+        let rows = rows.map_err(|misfit: Misfit| misfit.in_store(self))?;
+        Ok(listing.page(rows, self))
     }
 }

@@ -60,6 +60,7 @@ fn messages_are_read_in_the_form_of_the_api_too() {
                 message_id: Some("m0".into()),
                 receipt_handle: Some("r0".into()),
                 message_group_id: Some("g0".into()),
+                queue_arn: Some("arn:aws:sqs:eu-central-1:123456789012:events.fifo".into()),
             }
         );
     }

@@ -101,6 +101,7 @@ fn a_queue_message_can_be_answered() {
             message_id: Some("q0".into()),
             receipt_handle: Some("p0".into()),
             message_group_id: None,
+            queue_arn: None,
         }
     );
 }

@@ -121,6 +121,7 @@ proptest! {
         "\"storage#object\"", "\"specversion\"", "\"1.0\"", "\"type\"", "\"Microsoft.Storage.BlobCreated\"", "\"subject\"",
         "\"/blobServices/default/containers/c/blobs/n\"", "\"url\"", "\"https://a.blob.x/c/n\"", "\"Data\"", "\"Metadata\"",
         "\"Uri\"", "\"Method\"", "\"Url\"", "\"Body\"", "\"MessageText\"", "\"BlobName\"", "\"eyJ9\"",
+        "\"firstclaim\"", "\"version\"", "1", "\"record\"", "\"provider\"", "\"gcs\"", "\"key\"", "\"key_base64\"", "\"incomplete\"",
     ][..]), 0..40)) {
         prop_assert!(!read_text(&pieces.concat()).is_empty());
     }

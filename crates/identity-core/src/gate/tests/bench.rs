@@ -121,8 +121,10 @@ pub(super) enum Objects {
     HoldWithoutEtag(&'static str),
     NotOurs,
     Generation(&'static str),
+    Empty(&'static str),
     Nothing,
     Unavailable,
+    Panics,
 }
 
 #[async_trait]
@@ -131,13 +133,14 @@ impl ObjectStore for Mutex<Objects> {
         provider != Provider::File && !matches!(*self.lock().unwrap(), Objects::NotOurs)
     }
     async fn head(&self, address: &ObjectAddress) -> Result<Option<Head>, ObjectError> {
-        match &*self.lock().unwrap() {
-            Objects::Hold(etag) => {
+        let objects = self.lock().unwrap().clone();
+        match &objects {
+            Objects::Hold(etag) | Objects::Empty(etag) => {
                 let token = VersionToken::new(TokenKind::ETag, *etag).unwrap();
                 Ok(Some(Head {
                     etag: Some(token.clone()),
                     token,
-                    size: 1,
+                    size: u64::from(!matches!(objects, Objects::Empty(_))),
                 }))
             }
             Objects::HoldWithoutEtag(version) => {
@@ -148,6 +151,7 @@ impl ObjectStore for Mutex<Objects> {
                     size: 1,
                 }))
             }
+            Objects::Panics => panic!("out of objects"),
             Objects::Nothing | Objects::NotOurs => Ok(None),
             Objects::Generation(generation) => Ok(Some(Head {
                 token: VersionToken::new(TokenKind::Generation, *generation).unwrap(),

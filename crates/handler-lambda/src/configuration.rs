@@ -1,0 +1,202 @@
+//! From the environment and the compiled-in contract to a handler whose connections are open: all of it while Lambda
+//! initialises the function, so that the first event does not wait for it.
+
+use std::{sync::Arc, thread::available_parallelism, time::Duration};
+
+use identity_core::{
+    claim::{Claims, Resender, StoreError},
+    gate::{AllowList, Gate, Parts},
+    host::Clock,
+    identity::{Contract, ContractError, ObjectAddress, ObjectKey, Provider},
+    object::ObjectStore,
+    settings::{self, Settings, SettingsError},
+    text::error_chain,
+};
+use jobs::{
+    exec::Exec,
+    host::{OsEntropy, SystemClock},
+};
+use provider_aws::{Aws, DynamoStore, NoRegion, TableNameError};
+
+use crate::{
+    invocation::Handler,
+    logging,
+    metrics::{Metrics, TimedJob},
+};
+
+/// The contract, checked by the build script.
+const PIPELINE: &str = include_str!(concat!(env!("OUT_DIR"), "/pipeline.toml"));
+
+/// How late an event may come again: a queue, and its dead-letter queue, keep messages for 14 days at most.
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html>
+const LONGEST_REDELIVERY: Duration = Duration::from_secs(14 * 24 * 60 * 60);
+
+/// How long opening connections may take before it is left to the first event.
+const WARMING: Duration = Duration::from_secs(3);
+
+/// What differs on Lambda from what the core says; whatever the environment says goes before it.
+const DEFAULTS: [(&str, &str); 2] = [
+    ("FIRSTCLAIM_LOG", "info"),
+    ("FIRSTCLAIM_LOG_FORMAT", "json"),
+];
+
+/// Why there is no function.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ConfigurationError {
+    #[error("the environment cannot be used")]
+    Settings(#[source] SettingsError),
+    #[error("the environment variable {name} is not UTF-8: {value:?}")]
+    NotText {
+        name: String,
+        value: std::ffi::OsString,
+    },
+    #[error("FIRSTCLAIM_LOG is no log filter: {got:?}")]
+    Filter {
+        got: String,
+        #[source]
+        source: tracing_subscriber::filter::ParseError,
+    },
+    #[error("the environment variable DEDUP_TABLE should name the DynamoDB table of the claims")]
+    NoTable,
+    #[error("the environment variable DEDUP_TABLE cannot be used")]
+    Table(#[source] TableNameError),
+    #[error(
+        "the environment variable {0} is missing: Lambda, or what stands for its runtime API, sets it"
+    )]
+    NotLambda(&'static str),
+    #[error("Amazon's services cannot be reached")]
+    Aws(#[source] NoRegion),
+    #[error("the compiled-in pipeline cannot be used")]
+    Contract(#[source] ContractError),
+    #[error("the compiled-in pipeline has no [job]")]
+    NoJob,
+}
+
+/// Reads everything, and opens connections.
+pub(crate) async fn configure() -> Result<Handler, ConfigurationError> {
+    let settings = settings()?;
+    logging::start(&settings).map_err(|source| ConfigurationError::Filter {
+        got: settings.log.clone(),
+        source,
+    })?;
+    for name in [
+        "AWS_LAMBDA_RUNTIME_API",
+        "AWS_LAMBDA_FUNCTION_NAME",
+        "AWS_LAMBDA_FUNCTION_MEMORY_SIZE",
+        "AWS_LAMBDA_FUNCTION_VERSION",
+    ] {
+        // The runtime's crate panics without them.
+        std::env::var_os(name).ok_or(ConfigurationError::NotLambda(name))?;
+    }
+    let table = settings.dedup_table.clone();
+    let table = table.ok_or(ConfigurationError::NoTable)?;
+    DynamoStore::check_name(&table).map_err(ConfigurationError::Table)?;
+    let contract = Contract::parse(PIPELINE).map_err(ConfigurationError::Contract)?;
+    let spec = contract.job().cloned().ok_or(ConfigurationError::NoJob)?;
+
+    let aws = Aws::from_env().await.map_err(ConfigurationError::Aws)?;
+    let store = aws.claims(table);
+    let objects = Arc::new(aws.objects());
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
+    let exec = Exec::new(spec);
+    let max_run = exec.timeout();
+    let job = Arc::new(TimedJob::new(Arc::new(exec), clock.clone()));
+    warm(&store, &*objects, &*job, &settings.allow).await;
+
+    let metrics = Metrics {
+        function: std::env::var("AWS_LAMBDA_FUNCTION_NAME").unwrap_or_default(),
+        pipeline: format!("{} {}", contract.name(), contract.version()),
+    };
+    let claims = Claims::new(
+        Arc::new(store),
+        clock.clone(),
+        Arc::new(OsEntropy::new()),
+        settings.terms,
+    );
+    let resender = settings.redrive_queue.map(|queue_url| Resender {
+        claims: claims.clone(),
+        contract: contract.clone(),
+        outbox: Arc::new(aws.outbox(queue_url)),
+        grace: Resender::GRACE,
+    });
+    let gate = Gate::new(Parts {
+        contract,
+        claims,
+        clock: clock.clone(),
+        objects,
+        job: job.clone(),
+        max_run,
+        allow: settings.allow,
+    });
+    let concurrency = settings.concurrency;
+    let concurrency = concurrency.unwrap_or_else(|| available_parallelism().map_or(1, usize::from));
+    Ok(Handler {
+        gate,
+        clock,
+        job,
+        sqs: aws.sqs(),
+        metrics,
+        resender,
+        concurrency,
+        azure_account: settings.azure_account,
+    })
+}
+
+fn settings() -> Result<Settings, ConfigurationError> {
+    let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+    let mut vars: Vec<(String, String)> = DEFAULTS.into_iter().map(owned).collect();
+    for (name, value) in std::env::vars_os() {
+        let Ok(name) = name.into_string() else {
+            continue; // none of ours, whose names are ASCII
+        };
+        match value.into_string() {
+            Ok(value) => vars.push((name, value)),
+            Err(value) if settings::is_ours(&name) => {
+                return Err(ConfigurationError::NotText { name, value });
+            }
+            Err(_) => {}
+        }
+    }
+    Settings::from_vars(vars, LONGEST_REDELIVERY).map_err(ConfigurationError::Settings)
+}
+
+/// Opens the connections that an event needs, TLS and all. What fails here fails again when it is needed, and then is
+/// retried: a function that does not start would be no better.
+async fn warm(
+    store: &DynamoStore,
+    objects: &dyn ObjectStore,
+    job: &dyn identity_core::job::Job,
+    allow: &AllowList,
+) {
+    let claims = async {
+        if let Err(error) = store.warm().await {
+            warn_of_store(&error);
+        }
+    };
+    let reads = async {
+        if job.reads_objects()
+            && let AllowList::Only(buckets) = allow
+            && let Some(bucket) = buckets.first()
+        {
+            // No such object, or not allowed to look: either way the connection stands.
+            let _answer = objects.head(&nothing_in(bucket)).await;
+        }
+    };
+    let both = futures_util::future::join(claims, reads);
+    if tokio::time::timeout(WARMING, both).await.is_err() {
+        tracing::warn!("connections could not be opened within {WARMING:?}");
+    }
+}
+
+fn warn_of_store(error: &StoreError) {
+    tracing::warn!(error = error_chain(error), "the claim store cannot be used");
+}
+
+fn nothing_in(bucket: &str) -> ObjectAddress {
+    ObjectAddress {
+        provider: Provider::S3,
+        account: None,
+        container: bucket.to_owned(),
+        key: ObjectKey::verbatim("firstclaim-warm"),
+    }
+}

@@ -1,0 +1,242 @@
+//! Sending again, driven over a store: sweeps for what nobody redelivers, and an operator's redrive.
+//!
+//! A row is marked by one compare-and-swap before its event goes out, so of many sweeps one sends it. If that one stops
+//! between the two, the mark ends with the grace, and the next sweep sends the event: a crash costs time, or an event
+//! more, never a job. The worker that takes the event claims it like any other.
+
+use std::{sync::Arc, time::Duration};
+
+use super::{
+    lease::{ClaimError, Claims},
+    machine::Terms,
+    record::{ClaimKey, Record, Status, UnixMillis},
+    redrive::{self, Obstacle, Resend, Ripeness},
+    store::{ListQuery, StoreError, Stored},
+};
+use crate::{
+    identity::Contract,
+    outbox::{Message, Outbox, OutboxError},
+    text::error_chain,
+};
+
+/// How many rows are asked for at once.
+const PAGE: u32 = 500;
+
+/// Sends the events of one pipeline's open claims again.
+#[derive(Debug, Clone)]
+pub struct Resender {
+    /// The claims.
+    pub claims: Claims,
+    /// The pipeline: rows of another one are left alone and told.
+    pub contract: Contract,
+    /// Where the events go.
+    pub outbox: Arc<dyn Outbox>,
+    /// How long a row stands unchanged before a sweep sends its event, and until one sends it again.
+    pub grace: Duration,
+}
+
+/// What became of one row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Resent {
+    /// Its event was sent.
+    Sent {
+        /// How often by now.
+        redrives: u32,
+    },
+    /// In a dry run: its event would have been sent.
+    WouldBeSent,
+    /// It is not time, or it has ended meanwhile.
+    Left,
+    /// It cannot be sent; nothing was written.
+    Obstacle(Obstacle),
+}
+
+/// The counts of a sweep.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Swept {
+    /// Events that were sent, or would have been.
+    pub sent: u64,
+    /// Rows that somebody is at, or whose time has not come.
+    pub left: u64,
+    /// Rows that cannot be sent.
+    pub reported: u64,
+    /// Rows that cannot be read, or that too many wrote at once.
+    pub failed: u64,
+}
+
+/// Why a sweep or a redrive stopped. A row that was marked is sent by a sweep after its grace.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ResendError {
+    /// The claims cannot be listed.
+    #[error("the claims cannot be listed")]
+    List(#[source] StoreError),
+    /// A claim cannot be read or marked.
+    #[error("the claim {key} cannot be marked")]
+    Claim {
+        /// Which.
+        key: ClaimKey,
+        /// The cause.
+        #[source]
+        source: ClaimError,
+    },
+    /// An event may not have been sent.
+    #[error("the event of {key} may not have been sent; a sweep sends it again later")]
+    Outbox {
+        /// Whose event.
+        key: ClaimKey,
+        /// The cause.
+        #[source]
+        source: OutboxError,
+    },
+}
+
+impl Resender {
+    /// How long rows are left alone unless something else is said: longer than a source takes to deliver again by itself.
+    pub const GRACE: Duration = Duration::from_secs(15 * 60);
+
+    /// Sends the event of every claim that nobody is at and nobody redelivers, and tells of every row whose event was sent
+    /// or cannot be. Any number of sweeps may run at once. A dry run writes and sends nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`ResendError`]: the store or the outbox failed, and the rest of the rows was not looked at.
+    pub async fn sweep(
+        &self,
+        dry_run: bool,
+        tell: &mut (dyn FnMut(&ClaimKey, &Record, &Resent) + Send),
+    ) -> Result<Swept, ResendError> {
+        let mut query = ListQuery {
+            statuses: vec![Status::Processing, Status::Failed, Status::Waiting],
+            // Not cut by age: a row whose clock was ahead would be passed over for as long.
+            claimed_until: None,
+            limit: PAGE,
+            after: None,
+        };
+        let mut counts = Swept::default();
+        loop {
+            let page = self.claims.store().list(&query).await;
+            let page = page.map_err(ResendError::List)?;
+            for error in &page.unreadable {
+                tracing::warn!(error = error_chain(error), "not swept");
+                counts.failed += 1;
+            }
+            for (key, stored) in page.claims {
+                let record = stored.record.clone();
+                let resent = match self.sweep_row(&key, stored, dry_run).await {
+                    Err(ResendError::Claim {
+                        source: error @ ClaimError::Contended(_),
+                        ..
+                    }) => {
+                        tracing::warn!(job_id = %key, error = %error, "not swept");
+                        counts.failed += 1;
+                        continue;
+                    }
+                    Err(ResendError::Claim {
+                        source: ClaimError::Unknown(_),
+                        ..
+                    }) => continue, // deleted meanwhile
+                    resent => resent?,
+                };
+                match resent {
+                    Resent::Sent { .. } | Resent::WouldBeSent => counts.sent += 1,
+                    Resent::Left => counts.left += 1,
+                    Resent::Obstacle(_) => counts.reported += 1,
+                }
+                if resent != Resent::Left {
+                    tell(&key, &record, &resent);
+                }
+            }
+            query.after = page.next;
+            if query.after.is_none() {
+                return Ok(counts);
+            }
+        }
+    }
+
+    async fn sweep_row(
+        &self,
+        key: &ClaimKey,
+        stored: Stored,
+        dry_run: bool,
+    ) -> Result<Resent, ResendError> {
+        if dry_run {
+            let now = self.claims.clock().unix_millis();
+            return Ok(match self.judge(key, &stored.record, now) {
+                Ok(_) => Resent::WouldBeSent,
+                Err(left) => left,
+            });
+        }
+        let marked = self
+            .claims
+            .rewrite(key, Some(stored), |row, owner, now| {
+                let resend = self.judge(key, row, now)?;
+                Ok((redrive::swept(row, owner, self.grace, now), resend))
+            })
+            .await;
+        self.send(key, marked).await
+    }
+
+    fn judge(&self, key: &ClaimKey, row: &Record, now: UnixMillis) -> Result<Resend, Resent> {
+        match redrive::ripeness(row, self.grace, self.terms(), now) {
+            Ok(Ripeness::Ripe) => {}
+            Ok(Ripeness::Unripe | Ripeness::Ended) => return Err(Resent::Left),
+            Err(obstacle) => return Err(Resent::Obstacle(obstacle)),
+        }
+        Resend::of(key, row, &self.contract).map_err(Resent::Obstacle)
+    }
+
+    /// Sends the event of one claim by an operator's command, which is recorded: it is given back first. `again`: also if it
+    /// is done. Never [`Resent::Left`].
+    ///
+    /// # Errors
+    ///
+    /// [`ResendError::Claim`], also where there is no such claim, and [`ResendError::Outbox`].
+    pub async fn redrive(&self, key: &ClaimKey, again: bool) -> Result<Resent, ResendError> {
+        let marked = self
+            .claims
+            .rewrite(key, None, |row, owner, now| {
+                let resend = redrive::may_redrive(row, again, now)
+                    .and_then(|()| Resend::of(key, row, &self.contract))
+                    .map_err(Resent::Obstacle)?;
+                Ok((redrive::redriven(row, owner, self.grace, now), resend))
+            })
+            .await;
+        self.send(key, marked).await
+    }
+
+    async fn send(
+        &self,
+        key: &ClaimKey,
+        marked: Result<Result<(Record, Resend), Resent>, ClaimError>,
+    ) -> Result<Resent, ResendError> {
+        let (record, resend) = match marked {
+            Ok(Ok(marked)) => marked,
+            Ok(Err(left)) => return Ok(left),
+            Err(source) => {
+                let key = key.clone();
+                return Err(ResendError::Claim { key, source });
+            }
+        };
+        let redrives = record.redrives;
+        let message = Message {
+            body: resend.envelope(key, redrives),
+            deduplication: format!("{key}-{redrives}"),
+            group: key.to_string(),
+        };
+        match self.outbox.send(&message).await {
+            Ok(()) => Ok(Resent::Sent { redrives }),
+            Err(source) => {
+                let key = key.clone();
+                Err(ResendError::Outbox { key, source })
+            }
+        }
+    }
+
+    fn terms(&self) -> &Terms {
+        self.claims.terms()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,318 @@
+//! Sweeps side by side, sweeps that stop half-way, and what they do to a holder that was only slow.
+#![cfg(feature = "conformance")]
+
+use std::{
+    fmt,
+    sync::{
+        Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use async_trait::async_trait;
+
+use super::*;
+use crate::{
+    claim::{
+        ClaimStore as _, Claimed, End, Kept, Lease, RecordedObject, RecordedPipeline,
+        conformance::host::{CountedEntropy, ManualClock},
+        memory::MemoryStore,
+        testing::object,
+    },
+    identity::ObjectVersion,
+};
+
+/// A queue that keeps what it was sent, and can be away.
+#[derive(Debug, Default)]
+struct Queue {
+    messages: Mutex<Vec<Message>>,
+    away: AtomicBool,
+}
+
+impl fmt::Display for Queue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("queue")
+    }
+}
+
+#[async_trait]
+impl Outbox for Queue {
+    async fn send(&self, message: &Message) -> Result<(), OutboxError> {
+        tokio::task::yield_now().await;
+        if self.away.load(Ordering::SeqCst) {
+            let (queue, source) = (self.to_string(), "connection refused".into());
+            return Err(OutboxError { queue, source });
+        }
+        self.messages.lock().unwrap().push(message.clone());
+        Ok(())
+    }
+}
+
+struct Bench {
+    clock: Arc<ManualClock>,
+    store: Arc<MemoryStore>,
+    queue: Arc<Queue>,
+    contract: Contract,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let contract = "name = 'scenes'\nversion = '1.0.0'\nscheme = 'strict'\n";
+        Self {
+            clock: Arc::new(ManualClock::at(UnixMillis(1_767_323_045_000))),
+            store: Arc::default(),
+            queue: Arc::default(),
+            contract: Contract::parse(contract).unwrap(),
+        }
+    }
+
+    fn claims(&self) -> Claims {
+        let (store, clock) = (self.store.clone(), self.clock.clone());
+        Claims::new(store, clock, Arc::new(CountedEntropy), Terms::default())
+    }
+
+    fn resender(&self) -> Resender {
+        Resender {
+            claims: self.claims(),
+            contract: self.contract.clone(),
+            outbox: self.queue.clone(),
+            grace: Resender::GRACE,
+        }
+    }
+
+    async fn sweep(&self) -> Swept {
+        self.resender()
+            .sweep(false, &mut |_, _, _| ())
+            .await
+            .unwrap()
+    }
+
+    /// Claims the job of an object with this key, under a pipeline of this version.
+    async fn claim(&self, key: &str, version: &str) -> Lease {
+        let object: RecordedObject = object(key);
+        let event = redrive::event_of(&object).unwrap();
+        let job = ObjectVersion {
+            address: event.address,
+            token: event.token.unwrap(),
+        };
+        let id = self.contract.deriver().job_id(&job).unwrap();
+        let pipeline = RecordedPipeline {
+            name: "scenes".into(),
+            version: version.into(),
+            scheme: "strict".into(),
+            ..RecordedPipeline::default()
+        };
+        match self
+            .claims()
+            .claim(&id.into(), &object, &pipeline)
+            .await
+            .unwrap()
+        {
+            Claimed::Won(lease) => lease,
+            other => panic!("not won: {other:?}"),
+        }
+    }
+
+    async fn row(&self, key: &ClaimKey) -> Record {
+        self.store.get(key).await.unwrap().unwrap().record
+    }
+
+    /// The deduplication IDs of what was sent, sorted.
+    fn sent(&self) -> Vec<String> {
+        let messages = self.queue.messages.lock().unwrap();
+        let mut ids: Vec<_> = messages
+            .iter()
+            .map(|message| message.deduplication.clone())
+            .collect();
+        ids.sort();
+        ids
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn of_many_sweeps_one_sends_each_event_and_once_a_grace() {
+    const ROWS: u32 = 600; // more than a page
+    let bench = Bench::new();
+    let mut keys = Vec::new();
+    for row in 0..ROWS {
+        keys.push(
+            bench
+                .claim(&format!("{row}.shp"), "1.0.0")
+                .await
+                .key()
+                .to_string(),
+        );
+    }
+    keys.sort();
+    bench
+        .clock
+        .advance(Terms::default().lease + Resender::GRACE);
+    for redrives in 1..3 {
+        let sweeps: Vec<_> = (0..16)
+            .map(|_| {
+                let resender = bench.resender();
+                tokio::spawn(async move { resender.sweep(false, &mut |_, _, _| ()).await.unwrap() })
+            })
+            .collect();
+        let mut sent = 0;
+        for sweep in sweeps {
+            sent += sweep.await.unwrap().sent;
+        }
+        assert_eq!(sent, u64::from(ROWS));
+        let expected: Vec<_> = keys.iter().map(|key| format!("{key}-{redrives}")).collect();
+        assert_eq!(bench.sent(), expected);
+        bench.queue.messages.lock().unwrap().clear();
+        assert_eq!(bench.sweep().await.sent, 0, "not before another grace");
+        bench.clock.advance(Resender::GRACE);
+    }
+}
+
+#[tokio::test]
+async fn what_is_held_or_young_is_left_to_its_source() {
+    let bench = Bench::new();
+    let _held = bench.claim("a.shp", "1.0.0").await;
+    let failed = bench.claim("b.shp", "1.0.0").await;
+    let end = End::Failed {
+        reason: None,
+        error: "e".into(),
+    };
+    assert_eq!(bench.claims().end(failed, end).await.unwrap(), Kept::Yes);
+    let left = Swept {
+        left: 2,
+        ..Swept::default()
+    };
+    assert_eq!(bench.sweep().await, left);
+    bench.clock.advance(Resender::GRACE);
+    assert_eq!(
+        bench.sweep().await,
+        Swept {
+            sent: 1,
+            left: 1,
+            ..Swept::default()
+        }
+    );
+}
+
+#[tokio::test]
+async fn an_event_that_was_not_sent_is_sent_after_the_grace() {
+    let bench = Bench::new();
+    let key = bench.claim("a.shp", "1.0.0").await.key().clone();
+    bench
+        .clock
+        .advance(Terms::default().lease + Resender::GRACE);
+    bench.queue.away.store(true, Ordering::SeqCst);
+    let stopped = bench.resender().sweep(false, &mut |_, _, _| ()).await;
+    assert!(
+        matches!(stopped, Err(ResendError::Outbox { .. })),
+        "{stopped:?}"
+    );
+    bench.queue.away.store(false, Ordering::SeqCst);
+    assert_eq!(bench.sweep().await.sent, 0);
+    bench.clock.advance(Resender::GRACE);
+    assert_eq!(bench.sweep().await.sent, 1);
+    assert_eq!(bench.sent(), [format!("{key}-2")]);
+}
+
+#[tokio::test]
+async fn a_row_of_another_version_is_told_and_left_as_it_is() {
+    let bench = Bench::new();
+    let key = bench.claim("a.shp", "0.9").await.key().clone();
+    bench
+        .clock
+        .advance(Terms::default().lease + Resender::GRACE);
+    let before = bench.row(&key).await;
+    let mut told = Vec::new();
+    let swept = bench
+        .resender()
+        .sweep(false, &mut |key, _, resent| {
+            told.push((key.clone(), resent.clone()))
+        })
+        .await
+        .unwrap();
+    assert_eq!(
+        swept,
+        Swept {
+            reported: 1,
+            ..Swept::default()
+        }
+    );
+    let (name, version) = ("scenes".to_owned(), "0.9".to_owned());
+    let obstacle = Resent::Obstacle(Obstacle::OtherPipeline { name, version });
+    assert_eq!(told, [(key.clone(), obstacle)]);
+    assert_eq!(bench.row(&key).await, before);
+    assert!(bench.sent().is_empty());
+}
+
+#[tokio::test]
+async fn a_dry_run_writes_and_sends_nothing() {
+    let bench = Bench::new();
+    let key = bench.claim("a.shp", "1.0.0").await.key().clone();
+    bench
+        .clock
+        .advance(Terms::default().lease + Resender::GRACE);
+    let before = bench.row(&key).await;
+    let swept = bench
+        .resender()
+        .sweep(true, &mut |_, _, _| ())
+        .await
+        .unwrap();
+    assert_eq!((swept.sent, bench.sent().len()), (1, 0));
+    assert_eq!(bench.row(&key).await, before);
+}
+
+#[tokio::test]
+async fn a_holder_that_was_only_slow_records_its_end_and_the_count_stays() {
+    let bench = Bench::new();
+    let lease = bench.claim("a.shp", "1.0.0").await;
+    let key = lease.key().clone();
+    bench
+        .clock
+        .advance(Terms::default().lease + Resender::GRACE);
+    assert_eq!(bench.sweep().await.sent, 1);
+    assert_eq!(bench.claims().renew(&lease).await.unwrap(), Kept::Yes);
+    assert_eq!(bench.row(&key).await.redrives, 1);
+    let end = End::Done {
+        result: None,
+        reason: None,
+        note: None,
+    };
+    assert_eq!(bench.claims().end(lease, end).await.unwrap(), Kept::Yes);
+    let row = bench.row(&key).await;
+    assert_eq!(
+        (row.status, row.redrives, row.attempt),
+        (Status::Done, 1, 1)
+    );
+    bench.clock.advance(Resender::GRACE * 2);
+    assert_eq!(bench.sweep().await, Swept::default());
+}
+
+#[tokio::test]
+async fn a_redrive_gives_the_claim_back_before_its_event_goes_out() {
+    let bench = Bench::new();
+    let lease = bench.claim("a.shp", "1.0.0").await;
+    let key = lease.key().clone();
+    let redrive = async |again| bench.resender().redrive(&key, again).await.unwrap();
+    assert_eq!(redrive(true).await, Resent::Obstacle(Obstacle::Held));
+    let end = End::Done {
+        result: None,
+        reason: None,
+        note: None,
+    };
+    bench.claims().end(lease, end).await.unwrap();
+    assert_eq!(redrive(false).await, Resent::Obstacle(Obstacle::Done));
+    assert_eq!(redrive(true).await, Resent::Sent { redrives: 1 });
+    let row = bench.row(&key).await;
+    assert_eq!((row.status, row.attempt), (Status::Failed, 1));
+    assert_eq!(bench.claim("a.shp", "1.0.0").await.attempt(), 2);
+    let unknown = bench
+        .resender()
+        .redrive(&ClaimKey::from_digest([9; 32]), true)
+        .await;
+    assert!(matches!(
+        unknown,
+        Err(ResendError::Claim {
+            source: ClaimError::Unknown(_),
+            ..
+        })
+    ));
+}

@@ -1,0 +1,65 @@
+//! Deliveries that have an order: the messages of a FIFO queue, group by group.
+
+use std::{collections::HashMap, sync::Arc};
+
+use futures_util::{StreamExt as _, stream};
+
+use super::{Disposition, Gate, ItemAnswer};
+use crate::event::Item;
+
+impl Gate {
+    /// [`Gate::settle_all`] for a queue that keeps an order within groups: the messages of a group are settled one after
+    /// the other, and after one that must come again the rest of its group is returned untouched, so that none overtakes
+    /// it. Groups are settled side by side, at most `concurrency` at a time. Answers come in the order of the messages.
+    pub async fn settle_groups(&self, items: &[Item], concurrency: usize) -> Vec<ItemAnswer> {
+        let mut groups: Vec<Vec<(usize, &[Item])>> = Vec::new();
+        let mut group_of: HashMap<Option<&str>, usize> = HashMap::new();
+        let messages = items.chunk_by(|a, b| Arc::ptr_eq(&a.origin, &b.origin));
+        for (at, message) in messages.enumerate() {
+            let name = message
+                .first()
+                .and_then(|item| item.origin.message_group_id.as_deref());
+            let group = *group_of.entry(name).or_insert(groups.len());
+            if group == groups.len() {
+                groups.push(Vec::new());
+            }
+            groups[group].push((at, message));
+        }
+        let mut answers: Vec<(usize, ItemAnswer)> = stream::iter(groups)
+            .map(|group| self.settle_in_order(group))
+            .buffer_unordered(concurrency.max(1))
+            .collect::<Vec<_>>()
+            .await
+            .into_iter()
+            .flatten()
+            .collect();
+        answers.sort_by_key(|(at, _)| *at);
+        answers.into_iter().map(|(_, answer)| answer).collect()
+    }
+
+    async fn settle_in_order(&self, group: Vec<(usize, &[Item])>) -> Vec<(usize, ItemAnswer)> {
+        let mut answers: Vec<(usize, ItemAnswer)> = Vec::with_capacity(group.len());
+        let mut blocked = false;
+        for (at, message) in group {
+            if !blocked {
+                answers.extend(
+                    self.settle_all(message, 1)
+                        .await
+                        .into_iter()
+                        .map(|answer| (at, answer)),
+                );
+                blocked = answers
+                    .last()
+                    .is_some_and(|(_, answer)| answer.disposition != Disposition::Ack);
+            } else if let Some(item) = message.first() {
+                let untouched = ItemAnswer {
+                    origin: item.origin.clone(),
+                    disposition: Disposition::Retry { not_before: None },
+                    settled: Vec::new(),
+                };
+                answers.push((at, untouched));
+            }
+        }
+        answers
+    }
+}

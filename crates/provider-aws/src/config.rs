@@ -1,0 +1,127 @@
+//! The one configuration that all clients of a process share: region, credentials, connections, timeouts.
+
+use std::time::Duration;
+
+use aws_config::retry::RetryConfig;
+use aws_config::timeout::TimeoutConfig;
+use aws_config::{BehaviorVersion, ConfigLoader, SdkConfig};
+use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
+
+use crate::{DynamoStore, S3Objects, SqsOutbox};
+
+/// How long one try may take, from the request to the head of the answer.
+const TRY: Duration = Duration::from_secs(3);
+/// How long a call may take with all its tries: well within a lease.
+const CALL: Duration = Duration::from_secs(10);
+/// How long to wait for a connection, TLS included.
+const CONNECT: Duration = Duration::from_secs(2);
+/// How often a call is tried at most.
+const TRIES: u32 = 3;
+/// How long the first pause between tries may be; each is random, and the next may be twice as long.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Region, credentials and connections, as the environment has them. Clients made from one value share its connections.
+///
+/// What is read is the SDK's own: `AWS_REGION`, `AWS_PROFILE`, `AWS_ACCESS_KEY_ID` and its like, the shared files, the
+/// platform's credentials, and `AWS_ENDPOINT_URL` (or `AWS_ENDPOINT_URL_DYNAMODB`, `_S3`, `_SQS`) for emulators. See
+/// <https://docs.aws.amazon.com/sdkref/latest/guide/settings-reference.html>. Logins through a browser (SSO) are left out:
+/// `aws configure export-credentials --format env` makes such a login's credentials known.
+#[derive(Debug, Clone)]
+pub struct Aws {
+    config: SdkConfig,
+    /// Whether S3 is somewhere else than at Amazon: there, a bucket's name is part of the path and not of the host.
+    s3_elsewhere: bool,
+}
+
+/// The environment does not say which region to work in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "no AWS region is known: set AWS_REGION, e.g. AWS_REGION=eu-central-1, or `region` in the profile"
+)]
+pub struct NoRegion;
+
+impl Aws {
+    /// Reads the environment. No call is made, but for the region and the credentials where only the platform knows them.
+    ///
+    /// # Errors
+    ///
+    /// [`NoRegion`].
+    pub async fn from_env() -> Result<Self, NoRegion> {
+        let config = loader().load().await;
+        if config.region().is_none() {
+            return Err(NoRegion);
+        }
+        let s3_elsewhere = config.endpoint_url().is_some()
+            || std::env::var_os("AWS_ENDPOINT_URL_S3").is_some_and(|url| !url.is_empty());
+        Ok(Self {
+            config,
+            s3_elsewhere,
+        })
+    }
+
+    /// The region.
+    #[must_use]
+    pub fn region(&self) -> &str {
+        self.config.region().map_or("", AsRef::as_ref)
+    }
+
+    /// A client for DynamoDB.
+    #[must_use]
+    pub fn dynamodb(&self) -> aws_sdk_dynamodb::Client {
+        aws_sdk_dynamodb::Client::new(&self.config)
+    }
+
+    /// A client for S3.
+    #[must_use]
+    pub fn s3(&self) -> aws_sdk_s3::Client {
+        let config = aws_sdk_s3::config::Builder::from(&self.config)
+            .force_path_style(self.s3_elsewhere)
+            .build();
+        aws_sdk_s3::Client::from_conf(config)
+    }
+
+    /// A client for SQS.
+    #[must_use]
+    pub fn sqs(&self) -> aws_sdk_sqs::Client {
+        aws_sdk_sqs::Client::new(&self.config)
+    }
+
+    /// The claims in this table.
+    #[must_use]
+    pub fn claims(&self, table: impl Into<String>) -> DynamoStore {
+        DynamoStore::new(self.dynamodb(), table)
+    }
+
+    /// The objects that the credentials may read.
+    #[must_use]
+    pub fn objects(&self) -> S3Objects {
+        S3Objects::new(self.s3())
+    }
+
+    /// The queue with this URL.
+    #[must_use]
+    pub fn outbox(&self, queue_url: impl Into<String>) -> SqsOutbox {
+        SqsOutbox::new(self.sqs(), queue_url)
+    }
+}
+
+/// What is ours in a configuration: connections, times and tries. [`Aws::from_env`] is what programs use; this is for
+/// clients whose endpoint and credentials are not the environment's.
+#[must_use]
+pub fn loader() -> ConfigLoader {
+    let client = aws_smithy_http_client::Builder::new()
+        .tls_provider(Provider::Rustls(CryptoMode::Ring))
+        .build_https();
+    let timeouts = TimeoutConfig::builder()
+        .connect_timeout(CONNECT)
+        .operation_attempt_timeout(TRY)
+        .operation_timeout(CALL)
+        .build();
+    let retries = RetryConfig::standard()
+        .with_max_attempts(TRIES)
+        .with_initial_backoff(PAUSE);
+    aws_config::defaults(BehaviorVersion::latest())
+        .http_client(client)
+        .timeout_config(timeouts)
+        .retry_config(retries)
+}

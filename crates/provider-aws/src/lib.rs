@@ -1,0 +1,17 @@
+//! Amazon's services behind the core's traits: claims in DynamoDB, objects in S3, messages to SQS.
+//!
+//! The reader's way: [`Aws`] (one shared configuration) → [`DynamoStore`] → [`S3Objects`] → [`SqsOutbox`]. Nothing outside
+//! this crate knows the SDK's errors: `error` maps them, in one place.
+
+mod config;
+mod dynamodb;
+mod error;
+mod s3;
+mod sqs;
+
+/// A client for SQS, for what is not sent: see [`change_visibility`].
+pub use aws_sdk_sqs::Client as SqsClient;
+pub use config::{Aws, NoRegion, loader};
+pub use dynamodb::{DynamoStore, OPEN_INDEX, SHARDS, TableNameError};
+pub use s3::S3Objects;
+pub use sqs::{SqsOutbox, change_visibility};

@@ -1,0 +1,116 @@
+//! Queues: messages sent on, and how long a received one stays hidden.
+
+use std::fmt;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use aws_sdk_sqs::Client;
+use identity_core::outbox::{Message, Outbox, OutboxError};
+
+use crate::error;
+
+/// One queue that messages are sent to, standard or FIFO (its name, and so its URL, ends with `.fifo`).
+///
+/// A FIFO queue drops a message whose deduplication text it saw within 5 minutes, and keeps the order within a group. A
+/// standard queue is told neither.
+#[derive(Debug, Clone)]
+pub struct SqsOutbox {
+    client: Client,
+    queue_url: String,
+}
+
+impl SqsOutbox {
+    /// The queue with this URL, e.g. `https://sqs.eu-central-1.amazonaws.com/123456789012/jobs.fifo`.
+    pub fn new(client: Client, queue_url: impl Into<String>) -> Self {
+        let queue_url = queue_url.into();
+        Self { client, queue_url }
+    }
+
+    fn is_fifo(&self) -> bool {
+        self.queue_url.ends_with(".fifo")
+    }
+}
+
+impl fmt::Display for SqsOutbox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.queue_url)
+    }
+}
+
+#[async_trait]
+impl Outbox for SqsOutbox {
+    async fn send(&self, message: &Message) -> Result<(), OutboxError> {
+        let fifo = |text: &str| self.is_fifo().then(|| text.to_owned());
+        let sent = self
+            .client
+            .send_message()
+            .queue_url(&self.queue_url)
+            .message_body(acceptable(&message.body))
+            .set_message_deduplication_id(fifo(&message.deduplication))
+            .set_message_group_id(fifo(&message.group))
+            .send()
+            .await;
+        match sent {
+            Ok(_) => Ok(()),
+            Err(error) => Err(OutboxError {
+                queue: self.to_string(),
+                source: error::cause(error),
+            }),
+        }
+    }
+}
+
+/// The longest that a message can stay hidden.
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ChangeMessageVisibility.html>
+const LONGEST_HIDDEN: Duration = Duration::from_secs(43_200);
+
+/// Hides a received message for this long from now, in whole seconds, rounded up, at most 12 hours.
+///
+/// # Errors
+///
+/// [`OutboxError`]: the message appears again when the queue had it in mind anyway.
+pub async fn change_visibility(
+    client: &Client,
+    queue_url: &str,
+    receipt_handle: &str,
+    hidden: Duration,
+) -> Result<(), OutboxError> {
+    let whole = hidden.min(LONGEST_HIDDEN);
+    let seconds = whole.as_secs() + u64::from(whole.subsec_nanos() > 0);
+    let changed = client
+        .change_message_visibility()
+        .queue_url(queue_url)
+        .receipt_handle(receipt_handle)
+        // at most 43,200
+        .visibility_timeout(i32::try_from(seconds).unwrap_or(i32::MAX))
+        .send()
+        .await;
+    match changed {
+        Ok(_) => Ok(()),
+        Err(error) => Err(OutboxError {
+            queue: queue_url.to_owned(),
+            source: error::cause(error),
+        }),
+    }
+}
+
+/// A body with the two characters escaped that a queue refuses and JSON allows: U+FFFE and U+FFFF. Bodies are JSON, where
+/// such a character can stand in a string alone.
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html>
+fn acceptable(body: &str) -> String {
+    body.replace('\u{fffe}', "\\ufffe")
+        .replace('\u{ffff}', "\\uffff")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_queue_refuses_is_escaped_and_means_the_same() {
+        assert_eq!(
+            acceptable("{\"key\":\"a\u{ffff}b\u{fffe} é\"}"),
+            "{\"key\":\"a\\uffffb\\ufffe é\"}"
+        );
+    }
+}

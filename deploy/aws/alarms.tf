@@ -1,0 +1,71 @@
+# What a person must hear of.
+
+resource "aws_cloudwatch_metric_alarm" "queue_not_empty" {
+  for_each = {
+    dead-letters       = aws_sqs_queue.dead_letters.name
+    failed-invocations = aws_sqs_queue.failed_invocations.name
+  }
+
+  alarm_name          = "${var.name}-${each.key}"
+  alarm_description   = "${each.value} is not empty: what is in it was given up and waits for a person."
+  namespace           = "AWS/SQS"
+  metric_name         = "ApproximateNumberOfMessagesVisible"
+  dimensions          = { QueueName = each.value }
+  statistic           = "Maximum"
+  period              = 60
+  evaluation_periods  = 1
+  comparison_operator = "GreaterThanThreshold"
+  threshold           = 0
+  treat_missing_data  = "notBreaching"
+  alarm_actions       = var.alarm_topic_arns
+  ok_actions          = var.alarm_topic_arns
+}
+
+# Metrics of the program: `stuck` is what a sweep had to hand out again, `rejected` what waits for a person.
+locals {
+  program_alarms = {
+    stuck    = "Claims are stuck: sweeps hand them out again and they do not end. `firstclaim claims list` names them."
+    rejected = "Jobs were rejected and wait for a person. `firstclaim claims list --status rejected` names them."
+  }
+
+  lambda_alarms = {
+    Errors    = "Invocations of ${local.function} fail."
+    Throttles = "Invocations of ${local.function} are throttled: there are more than its concurrency allows."
+  }
+}
+
+resource "aws_cloudwatch_metric_alarm" "program" {
+  for_each = local.program_alarms
+
+  alarm_name          = "${var.name}-${each.key}"
+  alarm_description   = each.value
+  namespace           = "firstclaim"
+  metric_name         = each.key
+  dimensions          = { FunctionName = local.function }
+  statistic           = "Sum"
+  period              = 900
+  evaluation_periods  = each.key == "stuck" ? 2 : 1
+  comparison_operator = "GreaterThanThreshold"
+  threshold           = 0
+  treat_missing_data  = "notBreaching"
+  alarm_actions       = var.alarm_topic_arns
+  ok_actions          = var.alarm_topic_arns
+}
+
+resource "aws_cloudwatch_metric_alarm" "function" {
+  for_each = local.lambda_alarms
+
+  alarm_name          = "${var.name}-${lower(each.key)}"
+  alarm_description   = each.value
+  namespace           = "AWS/Lambda"
+  metric_name         = each.key
+  dimensions          = { FunctionName = aws_lambda_function.handler.function_name }
+  statistic           = "Sum"
+  period              = 300
+  evaluation_periods  = 1
+  comparison_operator = "GreaterThanThreshold"
+  threshold           = 0
+  treat_missing_data  = "notBreaching"
+  alarm_actions       = var.alarm_topic_arns
+  ok_actions          = var.alarm_topic_arns
+}

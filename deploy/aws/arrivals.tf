@@ -1,0 +1,135 @@
+# How the bucket's events reach the queue, or the function: see the variable source_kind.
+
+locals {
+  # Everything that makes an object: uploads in one part and in many, copies, and forms.
+  created = ["s3:ObjectCreated:*"]
+  prefix  = var.prefix == "" ? null : var.prefix
+
+  through_topic = var.source_kind == "sns" ? 1 : 0
+  through_bus   = var.source_kind == "eventbridge" ? 1 : 0
+  direct        = var.source_kind == "direct" ? 1 : 0
+}
+
+resource "aws_s3_bucket_notification" "objects" {
+  count = var.notify ? 1 : 0
+
+  bucket      = local.bucket
+  eventbridge = var.source_kind == "eventbridge"
+
+  dynamic "queue" {
+    for_each = var.source_kind == "sqs" ? [aws_sqs_queue.events.arn] : []
+
+    content {
+      queue_arn     = queue.value
+      events        = local.created
+      filter_prefix = local.prefix
+    }
+  }
+
+  dynamic "topic" {
+    for_each = aws_sns_topic.events[*].arn
+
+    content {
+      topic_arn     = topic.value
+      events        = local.created
+      filter_prefix = local.prefix
+    }
+  }
+
+  dynamic "lambda_function" {
+    for_each = var.source_kind == "direct" ? [aws_lambda_function.handler.arn] : []
+
+    content {
+      lambda_function_arn = lambda_function.value
+      events              = local.created
+      filter_prefix       = local.prefix
+    }
+  }
+
+  # S3 tries each target when it is named, so it must be allowed by then.
+  depends_on = [aws_sns_topic_policy.events, aws_lambda_permission.bucket]
+}
+
+resource "aws_lambda_permission" "bucket" {
+  count = local.direct
+
+  statement_id   = "Bucket"
+  action         = "lambda:InvokeFunction"
+  function_name  = aws_lambda_function.handler.function_name
+  principal      = "s3.amazonaws.com"
+  source_arn     = local.bucket_arn
+  source_account = local.account
+}
+
+resource "aws_sns_topic" "events" {
+  count = local.through_topic
+
+  name = "${var.name}-events"
+}
+
+data "aws_iam_policy_document" "topic" {
+  count = local.through_topic
+
+  statement {
+    sid       = "Bucket"
+    actions   = ["sns:Publish"]
+    resources = [local.topic_arn]
+
+    principals {
+      type        = "Service"
+      identifiers = ["s3.amazonaws.com"]
+    }
+
+    condition {
+      test     = "ArnEquals"
+      variable = "aws:SourceArn"
+      values   = [local.bucket_arn]
+    }
+
+    condition {
+      test     = "StringEquals"
+      variable = "aws:SourceAccount"
+      values   = [local.account]
+    }
+  }
+}
+
+resource "aws_sns_topic_policy" "events" {
+  count = local.through_topic
+
+  arn    = aws_sns_topic.events[0].arn
+  policy = data.aws_iam_policy_document.topic[0].json
+}
+
+resource "aws_sns_topic_subscription" "queue" {
+  count = local.through_topic
+
+  topic_arn            = aws_sns_topic.events[0].arn
+  protocol             = "sqs"
+  endpoint             = aws_sqs_queue.events.arn
+  raw_message_delivery = true
+}
+
+resource "aws_cloudwatch_event_rule" "objects" {
+  count = local.through_bus
+
+  name        = "${var.name}-objects"
+  description = "New objects in ${local.bucket}"
+
+  event_pattern = jsonencode({
+    source      = ["aws.s3"]
+    detail-type = ["Object Created"]
+
+    detail = merge(
+      { bucket = { name = [local.bucket] } },
+      var.prefix == "" ? {} : { object = { key = [{ prefix = var.prefix }] } },
+    )
+  })
+}
+
+resource "aws_cloudwatch_event_target" "queue" {
+  count = local.through_bus
+
+  rule = aws_cloudwatch_event_rule.objects[0].name
+  arn  = aws_sqs_queue.events.arn
+}

@@ -1,0 +1,81 @@
+# The function, what wakes it, and its log.
+
+locals {
+  zip = coalesce(var.zip, "${path.module}/../../target/dist/aws/bootstrap-${var.architecture}.zip")
+
+  environment = {
+    DEDUP_TABLE              = aws_dynamodb_table.claims.name
+    DEDUP_TTL_SECONDS        = tostring(var.done_ttl_seconds)
+    FIRSTCLAIM_LEASE_SECONDS = tostring(var.lease_seconds)
+    FIRSTCLAIM_MAX_ATTEMPTS  = tostring(var.max_attempts)
+    FIRSTCLAIM_ALLOW         = local.bucket
+    FIRSTCLAIM_REDRIVE_QUEUE = aws_sqs_queue.events.url
+    FIRSTCLAIM_LOG           = var.log_level
+    FIRSTCLAIM_LOG_FORMAT    = "json"
+  }
+}
+
+resource "aws_lambda_function" "handler" {
+  function_name = local.function
+  description   = "Turns storage events into exactly-once jobs"
+  role          = aws_iam_role.function.arn
+  architectures = [var.architecture]
+
+  package_type     = var.image == null ? "Zip" : "Image"
+  image_uri        = var.image
+  filename         = var.image == null ? local.zip : null
+  source_code_hash = var.image == null ? filebase64sha256(local.zip) : null
+  runtime          = var.image == null ? "provided.al2023" : null
+  handler          = var.image == null ? "bootstrap" : null
+
+  memory_size                    = var.memory_megabytes
+  timeout                        = var.timeout_seconds
+  reserved_concurrent_executions = var.reserved_concurrency
+
+  ephemeral_storage {
+    size = var.disk_megabytes
+  }
+
+  environment {
+    variables = merge(local.environment, var.environment)
+  }
+
+  # It makes its log group by itself otherwise, without a retention, and is refused what it may not.
+  depends_on = [aws_cloudwatch_log_group.function, aws_iam_role_policy.function]
+}
+
+resource "aws_cloudwatch_log_group" "function" {
+  name              = "/aws/lambda/${local.function}"
+  retention_in_days = var.log_retention_days
+}
+
+# Without ReportBatchItemFailures, Lambda deletes the messages of a batch of which one failed.
+resource "aws_lambda_event_source_mapping" "queue" {
+  event_source_arn                   = aws_sqs_queue.events.arn
+  function_name                      = aws_lambda_function.handler.arn
+  function_response_types            = ["ReportBatchItemFailures"]
+  batch_size                         = var.batch_size
+  maximum_batching_window_in_seconds = var.batching_window_seconds
+  enabled                            = var.poll
+
+  dynamic "scaling_config" {
+    for_each = var.max_concurrency[*]
+
+    content {
+      maximum_concurrency = scaling_config.value
+    }
+  }
+}
+
+# Invocations without a queue: direct events and sweeps.
+resource "aws_lambda_function_event_invoke_config" "handler" {
+  function_name                = aws_lambda_function.handler.function_name
+  maximum_event_age_in_seconds = 21600
+  maximum_retry_attempts       = 2
+
+  destination_config {
+    on_failure {
+      destination = aws_sqs_queue.failed_invocations.arn
+    }
+  }
+}

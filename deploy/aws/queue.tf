@@ -1,0 +1,125 @@
+# The queue of events, where redrives enter too, and where messages go that nobody could take.
+
+locals {
+  visibility = coalesce(var.visibility_seconds, 6 * var.timeout_seconds + var.batching_window_seconds)
+
+  # Who may send to the queue: the service, and which of the account's things it must act for.
+  senders = {
+    sqs         = { service = "s3.amazonaws.com", for = local.bucket_arn }
+    sns         = { service = "sns.amazonaws.com", for = local.topic_arn }
+    eventbridge = { service = "events.amazonaws.com", for = local.rule_arn }
+  }
+  sender = lookup(local.senders, var.source_kind, null)
+}
+
+resource "aws_sqs_queue" "events" {
+  name                       = "${var.name}-events"
+  visibility_timeout_seconds = local.visibility
+  message_retention_seconds  = var.retention_seconds
+  receive_wait_time_seconds  = 20
+  sqs_managed_sse_enabled    = true
+  policy                     = data.aws_iam_policy_document.queue.json
+
+  redrive_policy = jsonencode({
+    deadLetterTargetArn = aws_sqs_queue.dead_letters.arn
+    maxReceiveCount     = var.max_receives
+  })
+
+  lifecycle {
+    precondition {
+      condition     = local.visibility >= var.timeout_seconds
+      error_message = "visibility_seconds (${local.visibility}) must be at least timeout_seconds (${var.timeout_seconds}): Lambda refuses the queue otherwise."
+    }
+
+    precondition {
+      condition     = local.visibility <= 43200
+      error_message = "visibility_seconds (${local.visibility}) must be at most 43,200: SQS allows no more."
+    }
+
+    precondition {
+      condition     = var.lease_seconds < (var.max_receives - 1) * local.visibility
+      error_message = "lease_seconds (${var.lease_seconds}) must be less than (max_receives - 1) × visibility_seconds (${(var.max_receives - 1) * local.visibility}): a dead holder's message would be given up before its lease ends."
+    }
+
+    # While another holds the job, a message comes back when that lease ends, and a lease is renewed when a third of it is over.
+    precondition {
+      condition     = var.timeout_seconds < (var.max_receives - 1) * min(local.visibility, var.lease_seconds * 2 / 3)
+      error_message = "max_receives (${var.max_receives}) is too small: the duplicate of a job that takes timeout_seconds (${var.timeout_seconds}) would be given up while the job runs. It must be more than ${floor(var.timeout_seconds / min(local.visibility, var.lease_seconds * 2 / 3)) + 1}."
+    }
+
+    precondition {
+      condition     = var.max_receives * local.visibility < var.retention_seconds
+      error_message = "max_receives × visibility_seconds (${var.max_receives * local.visibility}) must be less than retention_seconds (${var.retention_seconds}): messages would expire before they reach the dead-letter queue."
+    }
+  }
+}
+
+# Its messages keep the time at which they were sent: it must keep them for longer than the queue they come from.
+resource "aws_sqs_queue" "dead_letters" {
+  name                      = "${var.name}-dead-letters"
+  message_retention_seconds = 1209600
+  sqs_managed_sse_enabled   = true
+}
+
+resource "aws_sqs_queue_redrive_allow_policy" "dead_letters" {
+  queue_url = aws_sqs_queue.dead_letters.url
+
+  redrive_allow_policy = jsonencode({
+    redrivePermission = "byQueue"
+    sourceQueueArns   = [local.queue_arn]
+  })
+}
+
+# Where Lambda puts what it gave up of invocations without a queue: direct events and sweeps.
+resource "aws_sqs_queue" "failed_invocations" {
+  name                      = "${var.name}-failed-invocations"
+  message_retention_seconds = 1209600
+  sqs_managed_sse_enabled   = true
+}
+
+data "aws_iam_policy_document" "queue" {
+  statement {
+    sid       = "Encrypted"
+    effect    = "Deny"
+    actions   = ["sqs:SendMessage", "sqs:ReceiveMessage"]
+    resources = [local.queue_arn]
+
+    principals {
+      type        = "*"
+      identifiers = ["*"]
+    }
+
+    condition {
+      test     = "Bool"
+      variable = "aws:SecureTransport"
+      values   = ["false"]
+    }
+  }
+
+  dynamic "statement" {
+    for_each = local.sender[*]
+
+    content {
+      sid       = "Events"
+      actions   = ["sqs:SendMessage"]
+      resources = [local.queue_arn]
+
+      principals {
+        type        = "Service"
+        identifiers = [statement.value.service]
+      }
+
+      condition {
+        test     = "ArnEquals"
+        variable = "aws:SourceArn"
+        values   = [statement.value.for]
+      }
+
+      condition {
+        test     = "StringEquals"
+        variable = "aws:SourceAccount"
+        values   = [local.account]
+      }
+    }
+  }
+}

@@ -1,0 +1,303 @@
+# What can be set. Every variable but `bucket` (and that only for an existing one) has a default that can be applied.
+
+variable "name" {
+  description = "Name of the deployment: everything in it is called NAME or NAME-something."
+  type        = string
+  default     = "firstclaim"
+
+  validation {
+    condition     = can(regex("^[a-z][a-z0-9-]{0,22}[a-z0-9]$", var.name))
+    error_message = "The name must have 2 to 24 characters of a-z, 0-9 and -, begin with a letter and not end with -."
+  }
+}
+
+variable "region" {
+  description = "Region to deploy to. Null: the one of the environment (AWS_REGION) or the profile."
+  type        = string
+  default     = null
+}
+
+variable "tags" {
+  description = "Tags for everything."
+  type        = map(string)
+  default     = {}
+}
+
+variable "protect" {
+  description = "Whether the table and a bucket with objects in it are kept from being destroyed. See \"Remove it\" in the README."
+  type        = bool
+  default     = true
+}
+
+# Where objects come from.
+
+variable "bucket" {
+  description = "Name of the bucket whose objects are jobs. Null: NAME and a random suffix."
+  type        = string
+  default     = null
+
+  validation {
+    condition     = var.create_bucket || var.bucket != null
+    error_message = "An existing bucket (create_bucket = false) must be named by the variable bucket."
+  }
+}
+
+variable "create_bucket" {
+  description = "Whether the bucket is made. False: it exists, in this region, and only its notifications are set."
+  type        = bool
+  default     = true
+}
+
+variable "versioning" {
+  description = "Whether the bucket that is made keeps versions. Without them a second upload of the same bytes cannot be told from a second event of the first."
+  type        = bool
+  default     = true
+}
+
+variable "notify" {
+  description = "Whether the bucket's notifications are set here. They replace all others that the bucket has: set false for a bucket with notifications of its own, and add one to the output `notification_target` there."
+  type        = bool
+  default     = true
+}
+
+variable "prefix" {
+  description = "Only objects whose keys begin with this are jobs, and can be read. Empty: all."
+  type        = string
+  default     = ""
+
+  validation {
+    # In a policy these characters are patterns.
+    condition     = !can(regex("[*?$]", var.prefix))
+    error_message = "The prefix must not contain *, ? or $."
+  }
+}
+
+variable "object_key_arn" {
+  description = "ARN of the KMS key that the bucket's objects are encrypted with, if it is one of your own."
+  type        = string
+  default     = null
+}
+
+variable "source_kind" {
+  description = "How events reach the function: sqs (bucket → queue → function), direct (bucket → function), sns (bucket → topic → queue → function) or eventbridge (bucket → event bus → queue → function)."
+  type        = string
+  default     = "sqs"
+
+  validation {
+    condition     = contains(["sqs", "direct", "sns", "eventbridge"], var.source_kind)
+    error_message = "source_kind must be sqs, direct, sns or eventbridge."
+  }
+}
+
+# The function.
+
+variable "architecture" {
+  description = "Processor of the function: x86_64 or arm64. The zip or image must be built for it."
+  type        = string
+  default     = "x86_64"
+
+  validation {
+    condition     = contains(["x86_64", "arm64"], var.architecture)
+    error_message = "architecture must be x86_64 or arm64."
+  }
+}
+
+variable "zip" {
+  description = "Path of the zip that `cargo xtask dist aws` makes. Null: where it puts it, for the architecture."
+  type        = string
+  default     = null
+}
+
+variable "image" {
+  description = "URI of a container image in ECR to run instead of the zip, for jobs that start programs such as gdalwarp."
+  type        = string
+  default     = null
+}
+
+variable "memory_megabytes" {
+  description = "Memory of the function. Its share of a processor grows with it: 1,769 is one whole."
+  type        = number
+  default     = 1024
+
+  validation {
+    condition     = var.memory_megabytes >= 128 && var.memory_megabytes <= 10240
+    error_message = "The function must have 128 to 10,240 MB of memory."
+  }
+}
+
+variable "disk_megabytes" {
+  description = "Size of the function's /tmp, where local copies of objects are put."
+  type        = number
+  default     = 512
+
+  validation {
+    condition     = var.disk_megabytes >= 512 && var.disk_megabytes <= 10240
+    error_message = "The function must have 512 to 10,240 MB of disk."
+  }
+}
+
+variable "timeout_seconds" {
+  description = "How long one invocation may take. It must be enough for the longest job."
+  type        = number
+  default     = 300
+
+  validation {
+    condition     = var.timeout_seconds >= 10 && var.timeout_seconds <= 900
+    error_message = "The timeout must be 10 to 900 seconds: Lambda allows no more."
+  }
+}
+
+variable "reserved_concurrency" {
+  description = "Concurrent invocations kept for the function, which is also its limit. -1: neither."
+  type        = number
+  default     = -1
+}
+
+variable "environment" {
+  description = "Further environment variables of the function, for its jobs. They go over those set here."
+  type        = map(string)
+  default     = {}
+}
+
+variable "job_policy_arns" {
+  description = "ARNs of policies for the function's role, for what its jobs do: writing to another bucket, say."
+  type        = list(string)
+  default     = []
+}
+
+variable "log_level" {
+  description = "Log filter (FIRSTCLAIM_LOG), e.g. info or identity_core=debug."
+  type        = string
+  default     = "info"
+}
+
+variable "log_retention_days" {
+  description = "How long logs are kept."
+  type        = number
+  default     = 30
+}
+
+# Claims.
+
+variable "table_name" {
+  description = "Name of the table of claims. Null: NAME-claims."
+  type        = string
+  default     = null
+}
+
+variable "lease_seconds" {
+  description = "How long a claim is its holder's alone unless renewed (FIRSTCLAIM_LEASE_SECONDS): how long a crash delays its job."
+  type        = number
+  default     = 120
+
+  validation {
+    condition     = var.lease_seconds >= 10
+    error_message = "The lease must be at least 10 seconds: it is renewed while the job runs."
+  }
+}
+
+variable "max_attempts" {
+  description = "Attempts at a job beyond this many are rejected as exhausted (FIRSTCLAIM_MAX_ATTEMPTS)."
+  type        = number
+  default     = 10
+
+  validation {
+    condition     = var.max_attempts >= 1
+    error_message = "A job needs at least one attempt."
+  }
+}
+
+variable "done_ttl_seconds" {
+  description = "How long a done claim is kept at least (DEDUP_TTL_SECONDS). An event that comes later runs its job again."
+  type        = number
+  default     = 1209600
+
+  validation {
+    # A message may wait this long in the dead-letter queue before somebody moves it back.
+    condition     = var.done_ttl_seconds >= 1209600
+    error_message = "Done claims must be kept for at least 1,209,600 seconds (14 days): so long may a message wait in a queue."
+  }
+}
+
+variable "sweep_schedule" {
+  description = "How often claims that nobody redelivers are handed out again: an expression of EventBridge Scheduler."
+  type        = string
+  default     = "rate(5 minutes)"
+}
+
+# The queue.
+
+variable "visibility_seconds" {
+  description = "How long a received message is hidden from others. Null: six times the timeout and the batching window, as AWS recommends. At least the timeout."
+  type        = number
+  default     = null
+}
+
+variable "max_receives" {
+  description = "How often a message is received before it is moved to the dead-letter queue."
+  type        = number
+  default     = 20
+
+  validation {
+    condition     = var.max_receives >= 2 && var.max_receives <= 1000
+    error_message = "max_receives must be 2 to 1,000."
+  }
+}
+
+variable "retention_seconds" {
+  description = "How long a message waits in the queue. Those in the dead-letter queue wait 14 days from when they were sent."
+  type        = number
+  default     = 345600
+
+  validation {
+    condition     = var.retention_seconds >= 3600 && var.retention_seconds < 1209600
+    error_message = "Messages must be kept for at least 3,600 seconds, and for less than 1,209,600, as the dead-letter queue keeps them."
+  }
+}
+
+variable "batch_size" {
+  description = "Messages given to one invocation."
+  type        = number
+  default     = 10
+
+  validation {
+    condition     = var.batch_size >= 1 && (var.batch_size <= 10 || var.batching_window_seconds >= 1) && var.batch_size <= 10000
+    error_message = "A batch has 1 to 10 messages, or up to 10,000 with a batching window of at least a second."
+  }
+}
+
+variable "batching_window_seconds" {
+  description = "How long messages are gathered for a batch."
+  type        = number
+  default     = 0
+
+  validation {
+    condition     = var.batching_window_seconds >= 0 && var.batching_window_seconds <= 300
+    error_message = "The batching window must be 0 to 300 seconds."
+  }
+}
+
+variable "max_concurrency" {
+  description = "Invocations that the queue may start side by side. Null: as many as the account allows."
+  type        = number
+  default     = null
+
+  validation {
+    condition     = var.max_concurrency == null ? true : var.max_concurrency >= 2 && var.max_concurrency <= 1000
+    error_message = "max_concurrency must be 2 to 1,000, or null."
+  }
+}
+
+variable "poll" {
+  description = "Whether the function takes messages from the queue. False: they wait there."
+  type        = bool
+  default     = true
+}
+
+# Alarms.
+
+variable "alarm_topic_arns" {
+  description = "ARNs of SNS topics that are told of alarms."
+  type        = list(string)
+  default     = []
+}

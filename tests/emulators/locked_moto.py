@@ -1,0 +1,55 @@
+"""moto's server for tests: one call at a time, on a free port, until standard input ends.
+
+moto checks a condition and writes in two steps, and serves each call from a thread: of many racing first writers several
+would win. DynamoDB is atomic, so here a lock is held around each call. The port is the first line on standard output.
+"""
+
+import io
+import logging
+import os
+import sys
+import threading
+
+from moto.server import DomainDispatcherApplication, create_backend_app
+from werkzeug.serving import make_server
+
+LOCK = threading.Lock()
+
+
+class OneAtATime:
+    """A WSGI application that is called by one thread at a time, its whole answer included."""
+
+    def __init__(self, application):
+        self.application = application
+
+    def __call__(self, environ, start_response):
+        # Read before the lock is held: a client that goes away in the middle would keep all others waiting.
+        body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+        if "HTTP_TRANSFER_ENCODING" not in environ:
+            environ["wsgi.input"] = io.BytesIO(body)
+        with LOCK:
+            answer = self.application(environ, start_response)
+            try:
+                return [b"".join(answer)]
+            finally:
+                if hasattr(answer, "close"):
+                    answer.close()
+
+
+def stop_with_standard_input():
+    """Ends with whoever holds the other end of standard input, also one that was killed."""
+    sys.stdin.buffer.read()
+    os._exit(0)
+
+
+def main():
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    threading.Thread(target=stop_with_standard_input, daemon=True).start()
+    application = OneAtATime(DomainDispatcherApplication(create_backend_app))
+    server = make_server("127.0.0.1", 0, application, threaded=True)
+    print(server.server_port, flush=True)
+    server.serve_forever()
+
+
+if __name__ == "__main__":
+    main()
