@@ -338,7 +338,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::samples;
+    use identity_core::claim::conformance::samples;
 
     proptest! {
         #[test]

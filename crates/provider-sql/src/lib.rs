@@ -20,9 +20,6 @@ mod values;
 #[cfg(test)]
 mod cases;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
-#[cfg(test)]
-mod samples;
-
 #[cfg(feature = "postgres")]
 mod postgres;
 #[cfg(feature = "sqlite")]

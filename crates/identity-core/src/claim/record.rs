@@ -279,6 +279,11 @@ impl Reason {
         (Self::Redriven, "redriven"),
     ];
 
+    /// Every reason.
+    pub fn all() -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter().map(|(reason, _)| reason)
+    }
+
     /// The text in records and outputs, e.g. `not-allowed`.
     pub fn as_str(self) -> &'static str {
         Self::ALL

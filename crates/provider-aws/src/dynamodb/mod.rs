@@ -8,7 +8,7 @@ mod listing;
 mod table;
 mod version;
 
-#[cfg(test)]
+#[cfg(all(test, feature = "emulators"))]
 mod samples;
 #[cfg(test)]
 mod tests;

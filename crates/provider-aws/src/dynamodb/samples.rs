@@ -1,33 +1,8 @@
-//! Records and keys for tests.
+//! Claims and keys for the tests on emulators.
 
-use identity_core::claim::{
-    ClaimKey, Owner, Record, RecordedObject, RecordedPipeline, Revision, Status, UnixSeconds,
-};
+use identity_core::claim::conformance::samples::bare;
+use identity_core::claim::{ClaimKey, Owner, Record, RecordedObject, Revision, Status};
 use identity_core::identity::{Provider, TokenKind};
-
-/// A claim with nothing but a revision.
-pub(crate) fn bare(status: Status, write: u32) -> Record {
-    let owner = Owner(7);
-    Record {
-        status,
-        attempt: 1,
-        owner: None,
-        revision: Some(Revision { owner, write }),
-        claimed_at: UnixSeconds(1_700_000_000),
-        lease_until: None,
-        waiting_until: None,
-        finished_at: None,
-        expires_at: None,
-        object: None,
-        pipeline: RecordedPipeline::default(),
-        redrives: 0,
-        reason: None,
-        error: None,
-        result: None,
-        body: None,
-        released: None,
-    }
-}
 
 /// A claim by this caller.
 pub(crate) fn claim(caller: u128, write: u32) -> Record {

@@ -59,6 +59,9 @@ pub(super) fn hint(table: &str, code: &str) -> String {
             "these credentials need dynamodb:PutItem and dynamodb:GetItem on the table {table}, dynamodb:Query on its index \
              {OPEN_INDEX} to list claims, and dynamodb:Scan to list done ones"
         ),
+        "UnrecognizedClientException" | "ExpiredTokenException" | "InvalidSignatureException" => {
+            "these credentials are not valid, or not any more: `aws sts get-caller-identity` says whose they are".to_owned()
+        }
         _ => String::new(),
     }
 }

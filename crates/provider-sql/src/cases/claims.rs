@@ -10,7 +10,7 @@ use proptest::test_runner::TestRunner;
 use tokio::runtime::Handle;
 
 use super::Testbed;
-use crate::samples::{self, bare, numbered_key};
+use identity_core::claim::conformance::samples::{self, bare, numbered_key};
 
 const ABSENT: &Precondition = &Precondition::Absent;
 

@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 
 use super::Testbed;
 use crate::ledger::{Holder, Ledger, LedgerEntry, Uncompleted, Upload, UploadClaim, UploadState};
-use crate::samples::numbered_key;
+use identity_core::claim::conformance::samples::numbered_key;
 
 fn upload(key: &str) -> Upload {
     Upload {

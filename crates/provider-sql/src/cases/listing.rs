@@ -9,7 +9,7 @@ use identity_core::claim::{
 };
 
 use super::Testbed;
-use crate::samples::{bare, numbered_key};
+use identity_core::claim::conformance::samples::{bare, numbered_key};
 
 const OPEN: [Status; 3] = [Status::Processing, Status::Failed, Status::Waiting];
 

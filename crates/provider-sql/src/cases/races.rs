@@ -6,7 +6,7 @@ use identity_core::claim::{ClaimStore, Owner, Precondition, Record, Revision, St
 use tokio::task::JoinSet;
 
 use super::Testbed;
-use crate::samples::{bare, numbered_key};
+use identity_core::claim::conformance::samples::{bare, numbered_key};
 
 /// A claim by this caller.
 pub(crate) fn claim(caller: u128, write: u32) -> Record {

@@ -8,6 +8,7 @@
 pub mod faults;
 pub mod host;
 mod protocol_cases;
+pub mod samples;
 mod store_cases;
 
 use std::{fmt, sync::Arc};

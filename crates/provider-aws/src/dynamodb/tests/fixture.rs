@@ -42,8 +42,6 @@ mod tables {
         pub(in super::super) store: Arc<DynamoStore>,
         /// Where the emulator listens.
         pub(in super::super) url: String,
-        /// Whether a refusal comes with what stands under the key.
-        pub(in super::super) tells: bool,
         name: String,
         client: Client,
     }
@@ -60,14 +58,14 @@ mod tables {
 
     impl Table {
         pub(in super::super) async fn on_moto() -> Self {
-            Self::on(server("TEST_MOTO_URL"), true).await
+            Self::on(server("TEST_MOTO_URL")).await
         }
 
         pub(in super::super) async fn on_dynalite() -> Self {
-            Self::on(server("TEST_DYNALITE_URL"), false).await
+            Self::on(server("TEST_DYNALITE_URL")).await
         }
 
-        async fn on(url: String, tells: bool) -> Self {
+        async fn on(url: String) -> Self {
             static COUNT: AtomicU64 = AtomicU64::new(0);
             let number = COUNT.fetch_add(1, Ordering::Relaxed);
             // Other processes' tables are on the same server.
@@ -78,7 +76,6 @@ mod tables {
             Self {
                 store,
                 url,
-                tells,
                 name,
                 client,
             }

@@ -12,8 +12,8 @@ use super::proxy::Proxy;
 use crate::cases::{Testbed, chain};
 use crate::postgres::fixture::{Fixture, connect};
 use crate::postgres::{PostgresStore, PostgresUrl};
-use crate::samples::{bare, numbered_key};
 use crate::statements;
+use identity_core::claim::conformance::samples::{bare, numbered_key};
 
 const ABSENT: &Precondition = &Precondition::Absent;
 

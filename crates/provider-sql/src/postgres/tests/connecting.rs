@@ -15,7 +15,7 @@ use crate::columns::ClaimRow;
 use crate::postgres::fixture::{Fixture, SERVER, connect, execute, open, server};
 use crate::postgres::migrate::KNOWN;
 use crate::postgres::{ConnectError, PostgresStore, PostgresUrl};
-use crate::samples::{bare, numbered_key};
+use identity_core::claim::conformance::samples::{bare, numbered_key};
 
 async fn refusal(url: &str) -> ConnectError {
     let url = PostgresUrl::parse(url).unwrap();

@@ -6,7 +6,7 @@ use sqlx::{Executor, Row};
 use crate::cases::Testbed;
 use crate::ledger::{Holder, Ledger, Uncompleted, Upload, UploadClaim, UploadState};
 use crate::postgres::fixture::{Fixture, connect, execute, open};
-use crate::samples::numbered_key;
+use identity_core::claim::conformance::samples::numbered_key;
 
 /// As printed, but for the parameters: Python's driver writes `%s`, the server reads `$1` and `$2`.
 const INSERT: &str = "INSERT INTO ingest_ledger (upload_key, source_path) VALUES ($1, $2) \

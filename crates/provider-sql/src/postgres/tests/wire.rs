@@ -10,7 +10,7 @@ use wire::{Counts, Fault, Plan, Protocol, Request, Wire};
 use crate::cases::conformance::Examined;
 use crate::postgres::fixture::{Fixture, open};
 use crate::postgres::{PostgresStore, PostgresUrl};
-use crate::samples::{bare, numbered_key};
+use identity_core::claim::conformance::samples::{bare, numbered_key};
 
 /// A wire to the server of this URL, and the URL by way of it.
 fn wire_to(url: &str) -> (Wire, String) {

@@ -9,10 +9,10 @@ use identity_core::claim::{
 use sqlx::Executor;
 
 use crate::cases::{Testbed, chain};
-use crate::samples::{bare, numbered_key};
 use crate::sqlite::connection::options;
 use crate::sqlite::fixture::Fixture;
 use crate::sqlite::{LockHeld, SqliteStore};
+use identity_core::claim::conformance::samples::{bare, numbered_key};
 
 const ABSENT: &Precondition = &Precondition::Absent;
 

@@ -13,11 +13,11 @@ use tempfile::TempDir;
 use crate::cases::{Testbed, chain};
 use crate::columns::ClaimRow;
 use crate::ledger::Ledger;
-use crate::samples::{bare, numbered_key};
 use crate::sqlite::connection::options;
 use crate::sqlite::fixture::Fixture;
 use crate::sqlite::migrate::{APPLICATION_ID, KNOWN};
 use crate::sqlite::{OpenError, SqliteStore};
+use identity_core::claim::conformance::samples::{bare, numbered_key};
 
 async fn open(path: impl AsRef<Path>) -> Result<SqliteStore, OpenError> {
     SqliteStore::open(path, SqliteStore::LOCK_WAIT).await

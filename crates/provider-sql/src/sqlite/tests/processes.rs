@@ -7,8 +7,8 @@ use identity_core::claim::{ClaimStore, Precondition, StoreError};
 use tempfile::TempDir;
 
 use crate::cases::races::claim;
-use crate::samples::numbered_key;
 use crate::sqlite::SqliteStore;
+use identity_core::claim::conformance::samples::numbered_key;
 
 #[tokio::test]
 async fn twenty_processes_set_up_one_file_and_share_its_keys() {

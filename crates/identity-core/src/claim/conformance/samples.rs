@@ -1,33 +1,20 @@
-//! Records for tests: the bare one, and records of every shape.
+//! Records for the tests of stores: the bare one, and records of every shape.
 
 use std::ops::RangeInclusive;
 
-use identity_core::claim::{
-    ClaimKey, Owner, Reason, Record, RecordedObject, RecordedPipeline, Release, Revision, Status,
-    UnixMillis, UnixSeconds,
-};
-use identity_core::identity::{Provider, TokenKind};
 use proptest::collection::vec;
 use proptest::option::of;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-const REASONS: [&str; 11] = [
-    "gone",
-    "superseded",
-    "permanent",
-    "exhausted",
-    "unreadable",
-    "refused",
-    "not-allowed",
-    "collapsed",
-    "released",
-    "interrupted",
-    "redriven",
-];
+use crate::claim::record::{
+    ClaimKey, Owner, Reason, Record, RecordedObject, RecordedPipeline, Release, Revision, Status,
+    UnixMillis, UnixSeconds,
+};
+use crate::identity::{Provider, TokenKind};
 
 /// A claim with nothing but a revision.
-pub(crate) fn bare(status: Status, write: u32) -> Record {
+pub fn bare(status: Status, write: u32) -> Record {
     Record {
         status,
         attempt: 1,
@@ -53,27 +40,27 @@ pub(crate) fn bare(status: Status, write: u32) -> Record {
 }
 
 /// The key number `number`; keys sort as their numbers do.
-pub(crate) fn numbered_key(number: u64) -> ClaimKey {
+pub fn numbered_key(number: u64) -> ClaimKey {
     let mut digest = [0; 32];
     digest[..8].copy_from_slice(&number.to_be_bytes());
     ClaimKey::from_digest(digest)
 }
 
 /// Any key.
-pub(crate) fn key() -> impl Strategy<Value = ClaimKey> {
+pub fn key() -> impl Strategy<Value = ClaimKey> {
     any::<[u8; 32]>().prop_map(ClaimKey::from_digest)
 }
 
 /// Any record: texts of any characters, U+0000 among them, and the longest result and body that a store keeps.
-pub(crate) fn record() -> impl Strategy<Value = Record> {
+pub fn record() -> impl Strategy<Value = Record> {
     record_within(i64::MIN..=i64::MAX)
 }
 
 /// Any record whose times lie within these seconds.
-pub(crate) fn record_within(times: RangeInclusive<i64>) -> impl Strategy<Value = Record> {
+pub fn record_within(times: RangeInclusive<i64>) -> impl Strategy<Value = Record> {
     let millis = times.start().saturating_mul(1_000)..=times.end().saturating_mul(1_000);
     let status = || select(Status::ALL.to_vec());
-    let reason = select(REASONS.to_vec()).prop_map(|name| Reason::from_name(name).unwrap());
+    let reason = select(Reason::all().collect::<Vec<_>>());
     let owner = || any::<u128>().prop_map(Owner);
     let seconds = || times.clone().prop_map(UnixSeconds);
     let millis = || millis.clone().prop_map(UnixMillis);
