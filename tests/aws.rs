@@ -277,6 +277,7 @@ impl Cloud {
             .env("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "512")
             .env("AWS_LAMBDA_FUNCTION_VERSION", "$LATEST")
             .env("AWS_REGION", REGION)
+            .env("AWS_DEFAULT_REGION", REGION)
             .env("AWS_ACCESS_KEY_ID", "test")
             .env("AWS_SECRET_ACCESS_KEY", "test")
             .env("AWS_ENDPOINT_URL", &self.moto)

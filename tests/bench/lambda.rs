@@ -153,7 +153,9 @@ impl Process {
             .args(&contestant.arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(Stdio::null());
+            .stderr(Stdio::from(
+                std::fs::File::create(cloud.path("log")).unwrap(),
+            ));
         Self(command.spawn().unwrap())
     }
 

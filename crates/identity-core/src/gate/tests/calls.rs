@@ -9,7 +9,6 @@ use crate::{
     claim::{Reason, Status},
     event::{Delivery, Item, read},
     gate::{Disposition, Gate, Outcome, Part},
-    host::Clock,
 };
 
 fn now(gate: &Gate) -> Duration {
