@@ -60,10 +60,26 @@ fn messages_are_read_in_the_form_of_the_api_too() {
                 message_id: Some("m0".into()),
                 receipt_handle: Some("r0".into()),
                 message_group_id: Some("g0".into()),
-                queue_arn: Some("arn:aws:sqs:eu-central-1:123456789012:events.fifo".into()),
+                queue_arn: None,
             }
         );
     }
+}
+
+#[test]
+fn a_message_given_to_a_function_names_its_queue() {
+    let arn = "arn:aws:sqs:eu-central-1:123456789012:events.fifo";
+    let value = json!({"Records": [{
+        "messageId": "m0",
+        "receiptHandle": "r0",
+        "body": as_notification().to_string(),
+        "attributes": {"MessageGroupId": "g0"},
+        "eventSource": "aws:sqs",
+        "eventSourceARN": arn,
+    }]});
+    let origin = &read_value(&value)[0].origin;
+    assert_eq!(origin.queue_arn.as_deref(), Some(arn));
+    assert_eq!(origin.message_group_id.as_deref(), Some("g0"));
 }
 
 #[test]
