@@ -8,11 +8,13 @@ use identity_core::{
     gate::{AllowList, Gate, Parts},
     host::Clock,
     identity::{Contract, ContractError, ObjectAddress, ObjectKey, Provider},
+    job::Job,
     object::ObjectStore,
     settings::{self, Settings, SettingsError},
     text::error_chain,
 };
 use jobs::{
+    dispatch::Dispatch,
     exec::Exec,
     host::{OsEntropy, SystemClock},
 };
@@ -68,6 +70,10 @@ pub(crate) enum ConfigurationError {
     Aws(#[source] NoRegion),
     #[error("the compiled-in pipeline cannot be used")]
     Contract(#[source] ContractError),
+    #[error(
+        "the compiled-in pipeline hands its jobs on (dispatch = true): FIRSTCLAIM_DISPATCH_QUEUE should be the URL of an SQS queue"
+    )]
+    NoDispatchQueue,
     #[error("the compiled-in pipeline has no [job]")]
     NoJob,
 }
@@ -98,9 +104,15 @@ pub(crate) async fn configure() -> Result<Handler, ConfigurationError> {
     let store = aws.claims(table);
     let objects = Arc::new(aws.objects());
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
-    let exec = Exec::new(spec);
-    let max_run = exec.timeout();
-    let job = Arc::new(TimedJob::new(Arc::new(exec), clock.clone()));
+    let max_run = spec.timeout();
+    let job: Arc<dyn Job> = if spec.is_dispatched() {
+        let queue_url = settings.dispatch_queue.clone();
+        let queue_url = queue_url.ok_or(ConfigurationError::NoDispatchQueue)?;
+        Arc::new(Dispatch::new(Arc::new(aws.outbox(queue_url))))
+    } else {
+        Arc::new(Exec::new(spec))
+    };
+    let job = Arc::new(TimedJob::new(job, clock.clone()));
     warm(&store, &*objects, &*job, &settings.allow).await;
 
     let metrics = Metrics {

@@ -34,8 +34,10 @@ const TABLE: &str = "DEDUP_TABLE";
 const AZURE_ACCOUNT: &str = "AZURE_STORAGE_ACCOUNT";
 const REDRIVE_QUEUE: &str = "FIRSTCLAIM_REDRIVE_QUEUE";
 
+const DISPATCH_QUEUE: &str = "FIRSTCLAIM_DISPATCH_QUEUE";
+
 /// Every variable, in the order in which people are told of them.
-pub const VARIABLES: [Variable; 10] = [
+pub const VARIABLES: [Variable; 11] = [
     Variable {
         name: LEASE,
         default: "120",
@@ -87,6 +89,11 @@ pub const VARIABLES: [Variable; 10] = [
         default: "",
         meaning: "on Lambda: URL of the SQS queue that a sweep sends events to again",
     },
+    Variable {
+        name: DISPATCH_QUEUE,
+        default: "",
+        meaning: "URL of the SQS queue that jobs are handed to, if the pipeline says `dispatch = true`",
+    },
 ];
 
 /// Whether a variable of this name is read, or refused, here.
@@ -123,6 +130,8 @@ pub struct Settings {
     pub azure_account: Option<String>,
     /// URL of the queue that a sweep sends events to.
     pub redrive_queue: Option<String>,
+    /// URL of the queue that jobs are handed to.
+    pub dispatch_queue: Option<String>,
 }
 
 /// Why the environment cannot be used.
@@ -178,6 +187,7 @@ impl Settings {
             dedup_table: None,
             azure_account: None,
             redrive_queue: None,
+            dispatch_queue: None,
         };
         for (name, value) in vars {
             settings.set(&name, value)?;
@@ -208,6 +218,7 @@ impl Settings {
             TABLE => self.dedup_table = Some(value).filter(|name| !name.is_empty()),
             AZURE_ACCOUNT => self.azure_account = Some(value).filter(|name| !name.is_empty()),
             REDRIVE_QUEUE => self.redrive_queue = Some(value).filter(|url| !url.is_empty()),
+            DISPATCH_QUEUE => self.dispatch_queue = Some(value).filter(|url| !url.is_empty()),
             LOG_FORMAT => {
                 self.log_format = match value.as_str() {
                     "text" => LogFormat::Text,

@@ -13,6 +13,7 @@ use identity_core::{
     gate::{Gate, Parts},
     host::Clock,
     identity::Scheme,
+    job::Job,
     settings::Settings,
 };
 use jobs::{
@@ -45,7 +46,12 @@ pub(crate) async fn run(args: RunArgs, settings: Settings) -> Result<Ended, Fail
     }
 
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
-    let job = Exec::new(spec);
+    let max_run = spec.timeout();
+    let job: Arc<dyn Job> = if spec.is_dispatched() {
+        dispatch(settings.dispatch_queue.as_deref()).await?
+    } else {
+        Arc::new(Exec::new(spec))
+    };
     let claims = Claims::new(
         store_url.open().await?,
         clock.clone(),
@@ -60,8 +66,8 @@ pub(crate) async fn run(args: RunArgs, settings: Settings) -> Result<Ended, Fail
         claims,
         clock,
         objects: Arc::new(objects),
-        max_run: job.timeout(),
-        job: Arc::new(job),
+        max_run,
+        job,
         allow: settings.allow,
     });
 
@@ -69,4 +75,28 @@ pub(crate) async fn run(args: RunArgs, settings: Settings) -> Result<Ended, Fail
     let concurrency = concurrency.unwrap_or_else(|| available_parallelism().map_or(1, usize::from));
     let report = Report::new(args.json);
     Engine::new(gate, concurrency, report).run(sources).await
+}
+
+/// The job that hands jobs to a queue.
+#[cfg(feature = "aws")]
+async fn dispatch(queue_url: Option<&str>) -> Result<Arc<dyn Job>, Failure> {
+    let queue_url = queue_url.ok_or_else(|| {
+        Failure::usage(
+            "the pipeline hands its jobs on (dispatch = true): set FIRSTCLAIM_DISPATCH_QUEUE to the URL of an SQS queue",
+        )
+    })?;
+    let aws = provider_aws::Aws::from_env().await;
+    let aws = aws.map_err(|error| Failure::usage("the queue cannot be used").because(error))?;
+    Ok(Arc::new(jobs::dispatch::Dispatch::new(Arc::new(
+        aws.outbox(queue_url),
+    ))))
+}
+
+/// Without a feature that brings a queue there is none.
+#[cfg(not(feature = "aws"))]
+async fn dispatch(_: Option<&str>) -> Result<Arc<dyn Job>, Failure> {
+    Err(Failure::usage(
+        "the pipeline hands its jobs on (dispatch = true), and this program was built without a queue: build it with \
+         `cargo build -p firstclaim --features aws`",
+    ))
 }

@@ -84,6 +84,11 @@ impl Lease {
         self.attempt
     }
 
+    /// How often the event was sent again on purpose, by a sweep or an operator.
+    pub fn redrives(&self) -> u32 {
+        self.held().stored.record.redrives
+    }
+
     /// The claim call that won.
     pub fn owner(&self) -> Owner {
         self.owner

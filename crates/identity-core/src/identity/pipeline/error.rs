@@ -95,6 +95,9 @@ pub enum ContractError {
         /// The number.
         got: i64,
     },
+    /// A job that is both a command and handed on.
+    #[error("[job]: expected exec or dispatch = true, got both")]
+    ExecAndDispatch,
     /// A command without a program.
     #[error("job.exec: expected a program and its arguments, got {got}")]
     NoProgram {

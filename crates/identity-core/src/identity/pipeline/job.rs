@@ -1,4 +1,4 @@
-//! What a won claim runs: a command, the exit codes that mean "never again", and a time limit.
+//! What a won claim runs: a command, the exit codes that mean "never again", and a time limit; or that it is handed on.
 
 use std::time::Duration;
 
@@ -21,18 +21,25 @@ const DEFAULT_TIMEOUT_SECONDS: u64 = 3_600;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobSpec {
     exec: Vec<ArgTemplate>,
+    dispatch: bool,
     permanent: Vec<i32>,
     timeout_seconds: u64,
 }
 
 impl JobSpec {
     pub(super) fn from_toml(table: &Table) -> Result<Self, ContractError> {
-        let section = Section::new("job", table, &["exec", "permanent", "timeout_seconds"])?;
-        let words = section
-            .strings("exec")?
-            .ok_or_else(|| section.missing("exec"))?;
+        let known = ["exec", "dispatch", "permanent", "timeout_seconds"];
+        let section = Section::new("job", table, &known)?;
+        let dispatch = section.boolean("dispatch")?.unwrap_or(false);
+        let exec = match section.strings("exec")? {
+            Some(_) if dispatch => return Err(ContractError::ExecAndDispatch),
+            Some(words) => command(&words)?,
+            None if dispatch => Vec::new(),
+            None => return Err(section.missing("exec")),
+        };
         Ok(Self {
-            exec: command(&words)?,
+            exec,
+            dispatch,
             permanent: match section.integers("permanent")? {
                 Some(codes) => exit_codes(&codes)?,
                 None => DEFAULT_PERMANENT.to_vec(),
@@ -44,7 +51,13 @@ impl JobSpec {
         })
     }
 
-    /// The program and its arguments; at least the program.
+    /// Whether the job is handed to a queue, for other workers to do: then there is no command.
+    #[must_use]
+    pub fn is_dispatched(&self) -> bool {
+        self.dispatch
+    }
+
+    /// The program and its arguments: at least the program, unless the job is dispatched.
     #[must_use]
     pub fn exec(&self) -> &[ArgTemplate] {
         &self.exec
@@ -160,6 +173,23 @@ mod tests {
         assert_eq!(job.timeout(), Duration::from_secs(3_600));
         assert!(job.uses(Placeholder::Path));
         assert!(!job.uses(Placeholder::Key));
+    }
+
+    #[test]
+    fn a_job_is_a_command_or_handed_on() {
+        let handed_on = job("dispatch = true\ntimeout_seconds = 5").unwrap();
+        assert!(handed_on.is_dispatched() && handed_on.exec().is_empty());
+        let command = job("exec = ['x']\ndispatch = false").unwrap();
+        assert!(!command.is_dispatched());
+        let both = job("exec = ['x']\ndispatch = true").unwrap_err();
+        assert!(matches!(both, ContractError::ExecAndDispatch), "{both}");
+        let neither = job("dispatch = false").unwrap_err();
+        assert!(matches!(
+            neither,
+            ContractError::MissingKey { key: "exec", .. }
+        ));
+        let text = job("dispatch = 'yes'").unwrap_err().to_string();
+        assert_eq!(text, "job.dispatch: expected true or false, got a string");
     }
 
     #[test]

@@ -10,7 +10,7 @@
 //! include = ["**/*.shp", "**/*.tif"]
 //! exclude = ["tmp/**"]
 //! [job]                                    # what is run; see `job`
-//! exec = ["echo", "{uri}"]
+//! exec = ["echo", "{uri}"]                 # or dispatch = true: hand the job to a queue
 //! permanent = [65]
 //! timeout_seconds = 3600
 //! ```

@@ -65,6 +65,16 @@ impl<'a> Section<'a> {
         integer(value, &|| self.at(key)).map(Some)
     }
 
+    pub(super) fn boolean(&self, key: &'static str) -> Result<Option<bool>, ContractError> {
+        let Some(value) = self.table.get(key) else {
+            return Ok(None);
+        };
+        let truth = value.as_bool();
+        truth
+            .map(Some)
+            .ok_or_else(|| wrong_type(self.at(key), "true or false", value))
+    }
+
     pub(super) fn strings(&self, key: &'static str) -> Result<Option<Vec<&'a str>>, ContractError> {
         self.list(key, string)
     }
