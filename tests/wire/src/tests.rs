@@ -152,11 +152,12 @@ fn who_expects_to_be_told_to_go_on_is_told() {
 fn what_is_held_goes_on_when_it_is_released_even_without_its_client() {
     let (wire, heard) = wire(2, PUT);
     let mut kept = TcpStream::connect(wire.address()).unwrap();
-    let mut gone = TcpStream::connect(wire.address()).unwrap();
     wire.arm(Plan::every(1, Fault::HoldReply));
     kept.write_all(PUT.as_bytes()).unwrap();
     until(|| wire.counts().held == 1);
     assert_eq!(heard.recv().unwrap(), PUT, "its request was to take place");
+    // Only now: the server takes one connection after the other, and the first must be the one that asks first.
+    let mut gone = TcpStream::connect(wire.address()).unwrap();
     wire.arm(Plan::every(1, Fault::HoldRequest));
     gone.write_all(PUT.as_bytes()).unwrap();
     until(|| wire.counts().held == 2);
