@@ -121,7 +121,7 @@ fn a_python_handler_and_this_program_each_skip_what_the_other_has_done() {
     let mut keys: Vec<_> = account
         .claims(&["--status", "done"])
         .iter()
-        .map(|claim| claim["object"]["key"].as_str().unwrap().to_owned())
+        .map(|claim| claim["key"].as_str().unwrap().to_owned())
         .collect();
     keys.sort_unstable();
     assert_eq!(keys, ["b.shp", "odd + key.shp"]);
@@ -170,7 +170,7 @@ fn a_claim_that_a_python_handler_left_behind_is_released_and_then_won() {
     // It is not in the index: a listing that looks at every item finds it.
     assert!(account.claims(&[]).is_empty());
     let left = account.claims(&["--status", "processing", "--status", "done"]);
-    let id = left[0]["id"].as_str().unwrap();
+    let id = left[0]["job_id"].as_str().unwrap();
     let shown = account.run(&["claims", "show", id]);
     assert!(
         shown.code == 0 && shown.out.contains("processing"),
