@@ -127,12 +127,12 @@ async fn a_restart_of_the_server_fails_one_call_and_no_other() {
     let url = format!("{}&application_name=restarted", fixture.url);
     let store = impatient(&url, PostgresStore::WAIT).await;
     let key = numbered_key(1);
-    // Two at once are on two connections.
+    // Two at once are on two connections, unless the first is answered before the second is asked.
     let (one, other) = tokio::join!(store.get(&key), store.get(&key));
     assert_eq!((one.unwrap(), other.unwrap()), (None, None));
     let ended = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'restarted'";
     let row = connect(&fixture.url).await.fetch_one(ended).await.unwrap();
-    assert_eq!(row.get::<i64, _>(0), 2);
+    assert!((1..=2).contains(&row.get::<i64, _>(0)));
     let error = store.get(&key).await.unwrap_err();
     assert!(matches!(error, StoreError::Unavailable { .. }), "{error:?}");
     assert_eq!(store.get(&key).await.unwrap(), None);
@@ -148,13 +148,14 @@ async fn a_call_whose_caller_went_away_leaves_its_connection_to_nobody() {
         .await
         .unwrap();
     let key = numbered_key(1);
-    for _ in 0..20 {
-        // Dropped at its first wait, with its question asked and no answer read.
+    let mut left = 0;
+    while left < 20 {
+        // Dropped at its first wait, with its question asked and no answer read; on a busy machine some are answered at once.
         let get = store.get(&key);
         tokio::select! {
             biased;
-            _ = get => panic!("it answered without a wait"),
-            () = std::future::ready(()) => {}
+            row = get => assert_eq!(row.unwrap(), None),
+            () = std::future::ready(()) => left += 1,
         }
     }
     store
