@@ -17,6 +17,10 @@ use crate::{
 
 const FOLDER: &str = "tests/emulators";
 
+/// What to say where Node.js does not do what it should.
+const NODE: &str =
+    "the checks need Node.js 18 or newer with npm (Debian: apt-get install nodejs npm)";
+
 /// An emulator that runs as long as this value lives.
 #[derive(Debug)]
 pub(crate) struct Emulator {
@@ -42,11 +46,12 @@ impl Emulator {
 
     /// dynalite: DynamoDB alone, atomic by itself, in memory.
     pub(crate) fn dynalite() -> Result<Self> {
+        let packages = node_packages()?;
         let mut command = Command::new("node");
         command
             .arg(root().join(FOLDER).join("dynalite.js"))
-            .current_dir(node_packages()?);
-        Self::start(command)
+            .current_dir(packages);
+        Self::start(command).map_err(|what| format!("{what}\n{NODE}"))
     }
 
     /// Starts a program that says its port on its first line, and ends when its standard input does.
@@ -91,8 +96,6 @@ impl Drop for Emulator {
 
 /// The folder with the packages that the lock file names, under `target`. They are installed once, and anew when it changes.
 fn node_packages() -> Result<PathBuf> {
-    const INSTALL: &str =
-        "the checks need Node.js 18 or newer with npm (Debian: apt-get install nodejs npm)";
     let folder = target().join("emulators/node");
     let installed = folder.join("installed.json");
     let lock = root().join(FOLDER).join("package-lock.json");
@@ -117,7 +120,7 @@ fn node_packages() -> Result<PathBuf> {
         "--prefix",
     ];
     run(Command::new("npm").args(arguments).arg(&folder))
-        .map_err(|what| format!("{what}\n{INSTALL}"))?;
+        .map_err(|what| format!("{what}\n{NODE}"))?;
     // Written last: what is not installed whole is installed anew.
     fs::write(&installed, wanted).map_err(|error| format!("{}: {error}", installed.display()))?;
     Ok(folder)

@@ -8,6 +8,8 @@ mod dynamodb;
 mod error;
 mod s3;
 mod sqs;
+#[cfg(test)]
+mod testing;
 
 /// A client for SQS, for what is not sent: see [`change_visibility`].
 pub use aws_sdk_sqs::Client as SqsClient;

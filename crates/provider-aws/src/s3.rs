@@ -12,7 +12,7 @@ use crate::error::{self, Cause};
 /// allow-list to say.
 ///
 /// What the credentials need: `GetObject`, with versioning also `GetObjectVersion`, and `ListBucket` on the bucket, without
-/// which S3 answers 403 instead of 404 for an object that is gone.
+/// which S3 answers 403 instead of 404 for an object that is gone. A bucket that is not there is one whose objects are gone.
 #[derive(Debug, Clone)]
 pub struct S3Objects {
     client: Client,
@@ -148,3 +148,6 @@ where
     };
     because(address, error::cause_with(error, &hint))
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,194 +1,157 @@
-//! Clients of servers on this machine, and tables with nothing in them.
+//! Tables with nothing in them, on the emulators.
+
+use std::collections::HashMap;
+use std::sync::Arc;
 
 use aws_sdk_dynamodb::Client;
-use aws_sdk_dynamodb::config::{Credentials, Region};
+use aws_sdk_dynamodb::types::{
+    AttributeDefinition, AttributeValue, BillingMode, GlobalSecondaryIndex, KeySchemaElement,
+    KeyType, Projection, ProjectionType, ReturnValue, ScalarAttributeType,
+};
+use identity_core::claim::{ClaimKey, Status};
 
-use crate::config;
+use crate::dynamodb::item::{self, Item};
+use crate::testing::{configuration, emulator, unused_name};
+use crate::{DynamoStore, OPEN_INDEX};
 
-/// A client with our own times and tries, for a server in the clear.
+/// A client with our own times and tries.
 pub(super) async fn client(url: &str) -> Client {
-    let config = config::loader()
-        .region(Region::new("eu-central-1"))
-        .credentials_provider(Credentials::new("test", "test", None, None, "tests"))
-        .endpoint_url(url)
-        .load()
-        .await;
-    Client::new(&config)
+    Client::new(&configuration(url).await)
 }
 
-#[cfg(feature = "emulators")]
-pub(super) use self::tables::Table;
+/// A table on an emulator, and the foreign program that writes to it without knowing the protocol.
+pub(super) struct Table {
+    pub(super) store: Arc<DynamoStore>,
+    /// Where the emulator listens.
+    pub(super) url: String,
+    name: String,
+    client: Client,
+}
 
-#[cfg(feature = "emulators")]
-mod tables {
-    use std::collections::HashMap;
-    use std::hash::{BuildHasher as _, RandomState};
-    use std::sync::Arc;
-    use std::sync::atomic::{AtomicU64, Ordering};
-
-    use aws_sdk_dynamodb::Client;
-    use aws_sdk_dynamodb::types::{
-        AttributeDefinition, AttributeValue, BillingMode, GlobalSecondaryIndex, KeySchemaElement,
-        KeyType, Projection, ProjectionType, ReturnValue, ScalarAttributeType,
-    };
-    use identity_core::claim::{ClaimKey, Status};
-
-    use super::client;
-    use crate::dynamodb::item::{self, Item};
-    use crate::{DynamoStore, OPEN_INDEX};
-
-    /// A table on an emulator, and the foreign program that writes to it without knowing the protocol.
-    pub(in super::super) struct Table {
-        pub(in super::super) store: Arc<DynamoStore>,
-        /// Where the emulator listens.
-        pub(in super::super) url: String,
-        name: String,
-        client: Client,
+impl Table {
+    pub(super) async fn on_moto() -> Self {
+        Self::on(emulator("TEST_MOTO_URL")).await
     }
 
-    /// The URL that the environment names. A test without it fails: it must not pass by not running.
-    fn server(variable: &str) -> String {
-        std::env::var(variable).unwrap_or_else(|_| {
-            panic!(
-                "{variable} is not set: run `cargo xtask test`, which starts the emulators for these tests, or \
-                 `cargo xtask emulators up`, which says what to set"
-            )
-        })
+    pub(super) async fn on_dynalite() -> Self {
+        Self::on(emulator("TEST_DYNALITE_URL")).await
     }
 
-    impl Table {
-        pub(in super::super) async fn on_moto() -> Self {
-            Self::on(server("TEST_MOTO_URL")).await
-        }
-
-        pub(in super::super) async fn on_dynalite() -> Self {
-            Self::on(server("TEST_DYNALITE_URL")).await
-        }
-
-        async fn on(url: String) -> Self {
-            static COUNT: AtomicU64 = AtomicU64::new(0);
-            let number = COUNT.fetch_add(1, Ordering::Relaxed);
-            // Other processes' tables are on the same server.
-            let name = format!("claims-{:x}", RandomState::new().hash_one(number));
-            let client = client(&url).await;
-            create(&client, &name).await;
-            let store = Arc::new(DynamoStore::new(client.clone(), &name));
-            Self {
-                store,
-                url,
-                name,
-                client,
-            }
-        }
-
-        /// Another process's store on the same table: by way of `url`, and no connection is shared.
-        pub(in super::super) async fn by_way_of(&self, url: &str) -> DynamoStore {
-            DynamoStore::new(client(url).await, &self.name)
-        }
-
-        /// The foreign program's item, as it writes one.
-        pub(in super::super) async fn put(&self, item: Item) {
-            let put = self.client.put_item().table_name(&self.name);
-            put.set_item(Some(item)).send().await.unwrap();
-        }
-
-        /// The item under a key, attribute by attribute.
-        pub(in super::super) async fn item(&self, key: &ClaimKey) -> Item {
-            self.store.item(key.as_str()).await.unwrap().unwrap()
-        }
-
-        pub(in super::super) async fn delete(&self, key: &ClaimKey) {
-            let delete = self.client.delete_item().table_name(&self.name);
-            let deleted = delete
-                .key(item::KEY, AttributeValue::S(key.to_string()))
-                .return_values(ReturnValue::AllOld);
-            assert!(deleted.send().await.unwrap().attributes.is_some());
-        }
-
-        /// Sets attributes and removes others; the row must be there, or the update would make one.
-        pub(in super::super) async fn update(
-            &self,
-            key: &ClaimKey,
-            expression: &str,
-            values: Item,
-        ) {
-            self.client
-                .update_item()
-                .table_name(&self.name)
-                .key(item::KEY, AttributeValue::S(key.to_string()))
-                .condition_expression("attribute_exists(job_id)")
-                .update_expression(expression)
-                .set_expression_attribute_values(Some(values).filter(|values| !values.is_empty()))
-                .set_expression_attribute_names(names(expression))
-                .send()
-                .await
-                .unwrap();
-        }
-
-        pub(in super::super) async fn flip_status(&self, key: &ClaimKey, status: Status) {
-            let values = Item::from([(":s".to_owned(), AttributeValue::S(status.to_string()))]);
-            self.update(key, "SET #status = :s", values).await;
+    async fn on(url: String) -> Self {
+        let name = unused_name("claims");
+        let client = client(&url).await;
+        create(&client, &name).await;
+        let store = Arc::new(DynamoStore::new(client.clone(), &name));
+        Self {
+            store,
+            url,
+            name,
+            client,
         }
     }
 
-    /// `#status` and `#owner` stand for reserved words.
-    fn names(expression: &str) -> Option<HashMap<String, String>> {
-        let names: HashMap<_, _> = expression
-            .split([' ', ','])
-            .filter_map(|word| Some((word.to_owned(), word.strip_prefix('#')?.to_owned())))
-            .collect();
-        Some(names).filter(|names| !names.is_empty())
+    /// Another process's store on the same table: by way of `url`, and no connection is shared.
+    pub(super) async fn by_way_of(&self, url: &str) -> DynamoStore {
+        DynamoStore::new(client(url).await, &self.name)
     }
 
-    /// Makes the table as deploy/aws does.
-    async fn create(client: &Client, name: &str) {
-        let attribute = |name: &str| {
-            AttributeDefinition::builder()
-                .attribute_name(name)
-                .attribute_type(ScalarAttributeType::S)
-                .build()
-                .unwrap()
-        };
-        let key = |name: &str, kind: KeyType| {
-            KeySchemaElement::builder()
-                .attribute_name(name)
-                .key_type(kind)
-                .build()
-                .unwrap()
-        };
-        let index = GlobalSecondaryIndex::builder()
-            .index_name(OPEN_INDEX)
-            .key_schema(key(item::OPEN_SHARD, KeyType::Hash))
-            .key_schema(key(item::OPEN_SINCE, KeyType::Range))
-            .projection(
-                Projection::builder()
-                    .projection_type(ProjectionType::KeysOnly)
-                    .build(),
-            )
-            .build()
-            .unwrap();
-        client
-            .create_table()
-            .table_name(name)
-            .billing_mode(BillingMode::PayPerRequest)
-            .attribute_definitions(attribute(item::KEY))
-            .attribute_definitions(attribute(item::OPEN_SHARD))
-            .attribute_definitions(attribute(item::OPEN_SINCE))
-            .key_schema(key(item::KEY, KeyType::Hash))
-            .global_secondary_indexes(index)
+    /// The foreign program's item, as it writes one.
+    pub(super) async fn put(&self, item: Item) {
+        let put = self.client.put_item().table_name(&self.name);
+        put.set_item(Some(item)).send().await.unwrap();
+    }
+
+    /// The item under a key, attribute by attribute.
+    pub(super) async fn item(&self, key: &ClaimKey) -> Item {
+        self.store.item(key.as_str()).await.unwrap().unwrap()
+    }
+
+    pub(super) async fn delete(&self, key: &ClaimKey) {
+        let delete = self.client.delete_item().table_name(&self.name);
+        let deleted = delete
+            .key(item::KEY, AttributeValue::S(key.to_string()))
+            .return_values(ReturnValue::AllOld);
+        assert!(deleted.send().await.unwrap().attributes.is_some());
+    }
+
+    /// Sets attributes and removes others; the row must be there, or the update would make one.
+    pub(super) async fn update(&self, key: &ClaimKey, expression: &str, values: Item) {
+        self.client
+            .update_item()
+            .table_name(&self.name)
+            .key(item::KEY, AttributeValue::S(key.to_string()))
+            .condition_expression("attribute_exists(job_id)")
+            .update_expression(expression)
+            .set_expression_attribute_values(Some(values).filter(|values| !values.is_empty()))
+            .set_expression_attribute_names(names(expression))
             .send()
             .await
             .unwrap();
-        let describe = || client.describe_table().table_name(name).send();
-        while describe()
-            .await
-            .unwrap()
-            .table
-            .unwrap()
-            .table_status
-            .unwrap()
-            .as_str()
-            != "ACTIVE"
-        {}
     }
+
+    pub(super) async fn flip_status(&self, key: &ClaimKey, status: Status) {
+        let values = Item::from([(":s".to_owned(), AttributeValue::S(status.to_string()))]);
+        self.update(key, "SET #status = :s", values).await;
+    }
+}
+
+/// `#status` and `#owner` stand for reserved words.
+fn names(expression: &str) -> Option<HashMap<String, String>> {
+    let names: HashMap<_, _> = expression
+        .split([' ', ','])
+        .filter_map(|word| Some((word.to_owned(), word.strip_prefix('#')?.to_owned())))
+        .collect();
+    Some(names).filter(|names| !names.is_empty())
+}
+
+/// Makes the table as deploy/aws does.
+async fn create(client: &Client, name: &str) {
+    let attribute = |name: &str| {
+        AttributeDefinition::builder()
+            .attribute_name(name)
+            .attribute_type(ScalarAttributeType::S)
+            .build()
+            .unwrap()
+    };
+    let key = |name: &str, kind: KeyType| {
+        KeySchemaElement::builder()
+            .attribute_name(name)
+            .key_type(kind)
+            .build()
+            .unwrap()
+    };
+    let index = GlobalSecondaryIndex::builder()
+        .index_name(OPEN_INDEX)
+        .key_schema(key(item::OPEN_SHARD, KeyType::Hash))
+        .key_schema(key(item::OPEN_SINCE, KeyType::Range))
+        .projection(
+            Projection::builder()
+                .projection_type(ProjectionType::KeysOnly)
+                .build(),
+        )
+        .build()
+        .unwrap();
+    client
+        .create_table()
+        .table_name(name)
+        .billing_mode(BillingMode::PayPerRequest)
+        .attribute_definitions(attribute(item::KEY))
+        .attribute_definitions(attribute(item::OPEN_SHARD))
+        .attribute_definitions(attribute(item::OPEN_SINCE))
+        .key_schema(key(item::KEY, KeyType::Hash))
+        .global_secondary_indexes(index)
+        .send()
+        .await
+        .unwrap();
+    let describe = || client.describe_table().table_name(name).send();
+    while describe()
+        .await
+        .unwrap()
+        .table
+        .unwrap()
+        .table_status
+        .unwrap()
+        .as_str()
+        != "ACTIVE"
+    {}
 }

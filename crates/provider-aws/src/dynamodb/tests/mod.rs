@@ -1,10 +1,11 @@
 //! The store on servers: on scripted ones always, on emulators with the feature `emulators`.
 
 mod answers;
-mod fixture;
 
 #[cfg(feature = "emulators")]
 mod claims;
+#[cfg(feature = "emulators")]
+mod fixture;
 #[cfg(feature = "emulators")]
 mod listing;
 #[cfg(feature = "emulators")]
