@@ -22,7 +22,7 @@ use tokio::runtime::Runtime;
 use crate::{
     eventually, kill,
     lambda::{Answer, RuntimeApi},
-    root,
+    root, server,
 };
 
 const REGION: &str = "eu-central-1";
@@ -46,16 +46,6 @@ pub fn bootstrap() -> &'static Path {
         std::fs::copy(folder.join("bootstrap"), &fresh).unwrap();
         std::fs::rename(&fresh, &own).unwrap();
         own
-    })
-}
-
-/// The URL that a variable names. A test without it fails: it must not pass by not running.
-pub fn server(variable: &str) -> String {
-    std::env::var(variable).unwrap_or_else(|_| {
-        panic!(
-            "{variable} is not set: run `cargo xtask test`, which starts the emulators for these tests, or \
-             `cargo xtask emulators up`, which says what to set"
-        )
     })
 }
 

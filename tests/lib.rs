@@ -64,6 +64,16 @@ if [ "$FIRSTCLAIM_JOB_ATTEMPT" = 1 ]; then while ! [ -e go ]; do sleep 0.05; don
 echo "$FIRSTCLAIM_JOB_ATTEMPT" >> finished
 ''']"#;
 
+/// What a variable names, the URL of a server most of all. A test without it fails: it must not pass by not running.
+pub fn server(variable: &str) -> String {
+    std::env::var(variable).unwrap_or_else(|_| {
+        panic!(
+            "{variable} is not set: run `cargo xtask test`, which starts the servers for these tests, or \
+             `cargo xtask emulators up`, which says what to set"
+        )
+    })
+}
+
 /// A folder with a pipeline and a store, in which the program is run.
 #[derive(Debug)]
 pub struct Bench {

@@ -43,16 +43,6 @@ resource "aws_sqs_queue_redrive_allow_policy" "dead_letters" {
 /// A zip with nothing in it, for deployments whose function is not run.
 const EMPTY_ZIP: &[u8] = b"PK\x05\x06\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
 
-/// The address of moto, which `cargo xtask test` starts.
-pub fn moto() -> String {
-    std::env::var("TEST_MOTO_URL").unwrap_or_else(|_| {
-        panic!(
-            "TEST_MOTO_URL is not set: run `cargo xtask test`, which starts moto for these tests, or start one \
-             (`cargo xtask emulators up`) and set it to its address, e.g. http://127.0.0.1:5000"
-        )
-    })
-}
-
 /// A copy of `deploy/aws` that is set up for an emulator.
 #[derive(Debug)]
 pub struct Deployment {

@@ -6,16 +6,7 @@
 use std::process::Command;
 
 use serde_json::Value;
-use tests::{Bench, Ran, eventually, notification, record, root};
-
-fn variable(name: &str) -> String {
-    std::env::var(name).unwrap_or_else(|_| {
-        panic!(
-            "{name} is not set: run `cargo xtask test`, which starts the emulators for these tests, or \
-             `cargo xtask emulators up`, which says what to set"
-        )
-    })
-}
+use tests::{Bench, Ran, eventually, notification, record, root, server};
 
 /// A bench whose claims are in a table of its own.
 struct Account {
@@ -41,7 +32,7 @@ impl Account {
 
     fn emulated<'c>(&self, command: &'c mut Command) -> &'c mut Command {
         command
-            .env("AWS_ENDPOINT_URL", variable("TEST_MOTO_URL"))
+            .env("AWS_ENDPOINT_URL", server("TEST_MOTO_URL"))
             .env("AWS_REGION", "eu-central-1")
             .env("AWS_DEFAULT_REGION", "eu-central-1")
             .env("AWS_ACCESS_KEY_ID", "test")
@@ -50,7 +41,7 @@ impl Account {
 
     /// A script of tests/aws, which must end well; its last line.
     fn python(&self, script: &str, arguments: &[&str]) -> Value {
-        let mut python = Command::new(variable("TEST_AWS_PYTHON"));
+        let mut python = Command::new(server("TEST_AWS_PYTHON"));
         python
             .arg(root().join("tests/aws").join(script))
             .args(arguments)

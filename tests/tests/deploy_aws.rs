@@ -4,8 +4,8 @@
 
 use serde_json::{Value, json};
 use tests::{
-    root,
-    terraform::{Deployment, moto, terraform},
+    root, server,
+    terraform::{Deployment, terraform},
 };
 
 /// The resources in a plan or a state, with their values.
@@ -145,7 +145,7 @@ fn the_files_are_formatted() {
 /// One folder for all plans: fetching the provider takes longest.
 #[test]
 fn policies_are_narrow_and_bad_settings_are_refused() {
-    let deployment = Deployment::new(&moto(), &[]);
+    let deployment = Deployment::new(&server("TEST_MOTO_URL"), &[]);
     deployment.validate();
     for source in ["sqs", "direct", "sns", "eventbridge"] {
         let plan = deployment.plan(&[
@@ -268,7 +268,10 @@ fn it_is_applied_and_nothing_is_left_to_change() {
     // An emulator that a person has started keeps what was made before.
     let name = &format!("applied-{}", std::process::id());
     let bucket = &format!("{name}-in");
-    let deployment = Deployment::new(&moto(), &[("name", name), ("bucket", bucket)]);
+    let deployment = Deployment::new(
+        &server("TEST_MOTO_URL"),
+        &[("name", name), ("bucket", bucket)],
+    );
     let outputs = deployment.apply();
     assert_eq!(outputs["bucket"], *bucket);
     assert_eq!(outputs["table"], format!("{name}-claims"));

@@ -13,12 +13,7 @@ use tests::{Bench, notification, race, record};
 
 /// The server's URL, up to the database, which comes last.
 fn server() -> String {
-    let url = std::env::var("TEST_POSTGRES_URL").unwrap_or_else(|_| {
-        panic!(
-            "TEST_POSTGRES_URL is not set: run `cargo xtask test`, which starts a server for these tests, or set it to the \
-             URL of a PostgreSQL server for tests, e.g. postgres://postgres@127.0.0.1:5432/postgres"
-        )
-    });
+    let url = tests::server("TEST_POSTGRES_URL");
     url.rsplit_once('/').unwrap().0.to_owned()
 }
 

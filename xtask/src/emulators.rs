@@ -12,7 +12,7 @@ use std::{
 use crate::{
     postgres::{Disk, Server, Tls},
     python,
-    run::{Result, root, run, say, target},
+    run::{Result, installed, root, run, say, target},
 };
 
 const FOLDER: &str = "tests/emulators";
@@ -97,13 +97,13 @@ impl Drop for Emulator {
 /// The folder with the packages that the lock file names, under `target`. They are installed once, and anew when it changes.
 fn node_packages() -> Result<PathBuf> {
     let folder = target().join("emulators/node");
-    let installed = folder.join("installed.json");
     let lock = root().join(FOLDER).join("package-lock.json");
-    let wanted = read(&lock)?;
-    if fs::read(&installed).is_ok_and(|there| there == wanted) {
-        return Ok(folder);
-    }
-    let copied = fs::create_dir_all(&folder).and_then(|()| {
+    installed(&lock, &folder.join("installed.json"), || install(&folder))?;
+    Ok(folder)
+}
+
+fn install(folder: &Path) -> Result<()> {
+    let copied = fs::create_dir_all(folder).and_then(|()| {
         for name in ["package.json", "package-lock.json"] {
             fs::copy(root().join(FOLDER).join(name), folder.join(name))?;
         }
@@ -119,15 +119,7 @@ fn node_packages() -> Result<PathBuf> {
         "--omit-lockfile-registry-resolved=true",
         "--prefix",
     ];
-    run(Command::new("npm").args(arguments).arg(&folder))
-        .map_err(|what| format!("{what}\n{NODE}"))?;
-    // Written last: what is not installed whole is installed anew.
-    fs::write(&installed, wanted).map_err(|error| format!("{}: {error}", installed.display()))?;
-    Ok(folder)
-}
-
-fn read(path: &Path) -> Result<Vec<u8>> {
-    fs::read(path).map_err(|error| format!("{}: {error}", path.display()))
+    run(Command::new("npm").args(arguments).arg(folder)).map_err(|what| format!("{what}\n{NODE}"))
 }
 
 /// Runs every emulator and says how to reach it, until this program is stopped: what it started then ends, too.

@@ -5,7 +5,7 @@ use std::{
     process::Command,
 };
 
-use crate::run::{Result, root, run, target};
+use crate::run::{Result, installed, root, run, target};
 
 /// The Python of the environment `name`, with what `requirements` (a path from the workspace's root) pins. It is installed
 /// once, and anew when the file changes.
@@ -13,20 +13,13 @@ pub(crate) fn environment(name: &str, requirements: &str) -> Result<PathBuf> {
     let environment = target().join(name);
     let python = environment.join("bin/python");
     let requirements = root().join(requirements);
-    let wanted = std::fs::read(&requirements)
-        .map_err(|error| format!("{}: {error}", requirements.display()))?;
-    let installed = environment.join("requirements.txt");
-    if std::fs::read(&installed).is_ok_and(|there| there == wanted) {
-        return Ok(python);
-    }
-    let venv = ["-m", "venv", "--clear"];
-    run(Command::new("python3").args(venv).arg(&environment)).map_err(|what| {
-        format!("{what}\nthe checks need Python 3.11 or newer with its venv module (Debian: apt-get install python3-venv)")
+    installed(&requirements, &environment.join("requirements.txt"), || {
+        let venv = ["-m", "venv", "--clear"];
+        run(Command::new("python3").args(venv).arg(&environment)).map_err(|what| {
+            format!("{what}\nthe checks need Python 3.11 or newer with its venv module (Debian: apt-get install python3-venv)")
+        })?;
+        install(&python, &requirements)
     })?;
-    install(&python, &requirements)?;
-    // Written last: what is not installed whole is installed anew.
-    std::fs::write(&installed, wanted)
-        .map_err(|error| format!("{}: {error}", installed.display()))?;
     Ok(python)
 }
 

@@ -49,6 +49,26 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     }
 }
 
+/// A file's bytes.
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
+    std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// Installs what the file `pins` names, unless it was installed already: `mark`, a copy of that file, says so.
+pub(crate) fn installed(
+    pins: &Path,
+    mark: &Path,
+    install: impl FnOnce() -> Result<()>,
+) -> Result<()> {
+    let wanted = read(pins)?;
+    if std::fs::read(mark).is_ok_and(|there| there == wanted) {
+        return Ok(());
+    }
+    install()?;
+    // Written last: what is not installed whole is installed anew.
+    std::fs::write(mark, wanted).map_err(|error| format!("{}: {error}", mark.display()))
+}
+
 /// The command as it would be typed.
 pub(crate) fn describe(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());

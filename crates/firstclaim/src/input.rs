@@ -36,7 +36,7 @@ fn lines(bytes: &[u8]) -> Option<impl Iterator<Item = &[u8]>> {
     let filled = |line: &&[u8]| !line.trim_ascii().is_empty();
     let mut lines = bytes.split(|byte| *byte == b'\n').filter(filled);
     let first = lines.next()?;
-    let one = lines.next().is_none() || is_json(bytes) || !is_json(first);
+    let one = lines.next().is_none() || !is_json(first) || is_json(bytes);
     (!one).then(|| bytes.split(|byte| *byte == b'\n').filter(filled))
 }
 

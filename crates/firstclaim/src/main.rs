@@ -19,7 +19,8 @@ mod vectors;
 use std::{io::IsTerminal as _, process::ExitCode, time::Duration};
 
 use clap::{CommandFactory as _, Parser as _};
-use identity_core::settings::{self, LogFormat, Settings};
+use identity_core::settings::{LogFormat, Settings};
+use jobs::host::variables;
 use tracing_subscriber::EnvFilter;
 
 use crate::{
@@ -74,22 +75,7 @@ fn completions(shell: clap_complete::Shell) -> Ended {
 }
 
 fn settings() -> Result<Settings, Failure> {
-    let mut vars = Vec::new();
-    for (name, value) in std::env::vars_os() {
-        let Ok(name) = name.into_string() else {
-            continue;
-        }; // none of ours, whose names are ASCII
-        match value.into_string() {
-            Ok(value) => vars.push((name, value)),
-            // A setting that cannot be read must not pass for one that is not there.
-            Err(value) if settings::is_ours(&name) => {
-                return Err(Failure::usage(format!(
-                    "the environment variable {name} is not UTF-8: {value:?}"
-                )));
-            }
-            Err(_) => {}
-        }
-    }
+    let vars = variables().map_err(|error| Failure::usage(error.to_string()))?;
     // The command line is its own source and delivers nothing late.
     Settings::from_vars(vars, Duration::ZERO)
         .map_err(|error| Failure::usage("the environment cannot be used").because(error))

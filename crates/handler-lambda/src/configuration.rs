@@ -10,13 +10,13 @@ use identity_core::{
     identity::{Contract, ContractError, ObjectAddress, ObjectKey, Provider},
     job::Job,
     object::ObjectStore,
-    settings::{self, Settings, SettingsError},
+    settings::{Settings, SettingsError},
     text::error_chain,
 };
 use jobs::{
     dispatch::Dispatch,
     exec::Exec,
-    host::{OsEntropy, SystemClock},
+    host::{NotText, OsEntropy, SystemClock, variables},
 };
 use provider_aws::{Aws, DynamoStore, NoRegion, TableNameError};
 
@@ -47,11 +47,8 @@ const DEFAULTS: [(&str, &str); 2] = [
 pub(crate) enum ConfigurationError {
     #[error("the environment cannot be used")]
     Settings(#[source] SettingsError),
-    #[error("the environment variable {name} is not UTF-8: {value:?}")]
-    NotText {
-        name: String,
-        value: std::ffi::OsString,
-    },
+    #[error(transparent)]
+    NotText(#[from] NotText),
     #[error("FIRSTCLAIM_LOG is no log filter: {got:?}")]
     Filter {
         got: String,
@@ -157,29 +154,13 @@ pub(crate) async fn configure() -> Result<Handler, ConfigurationError> {
 fn settings() -> Result<Settings, ConfigurationError> {
     let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
     let mut vars: Vec<(String, String)> = DEFAULTS.into_iter().map(owned).collect();
-    for (name, value) in std::env::vars_os() {
-        let Ok(name) = name.into_string() else {
-            continue; // none of ours, whose names are ASCII
-        };
-        match value.into_string() {
-            Ok(value) => vars.push((name, value)),
-            Err(value) if settings::is_ours(&name) => {
-                return Err(ConfigurationError::NotText { name, value });
-            }
-            Err(_) => {}
-        }
-    }
+    vars.extend(variables()?);
     Settings::from_vars(vars, LONGEST_REDELIVERY).map_err(ConfigurationError::Settings)
 }
 
 /// Opens the connections that an event needs, TLS and all. What fails here fails again when it is needed, and then is
 /// retried: a function that does not start would be no better.
-async fn warm(
-    store: &DynamoStore,
-    objects: &dyn ObjectStore,
-    job: &dyn identity_core::job::Job,
-    allow: &AllowList,
-) {
+async fn warm(store: &DynamoStore, objects: &dyn ObjectStore, job: &dyn Job, allow: &AllowList) {
     let claims = async {
         if let Err(error) = store.warm().await {
             warn_of_store(&error);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use identity_core::{
-    claim::{ClaimKey, Record, Resent, Swept},
+    claim::{ClaimKey, Record, Resent},
     text::error_chain,
 };
 use lambda_runtime::Diagnostic;
@@ -56,7 +56,7 @@ impl Handler {
                 .sweep(request_id, self.clock.unix_millis(), stuck),
         );
         match swept {
-            Some(Ok(swept)) => Ok(counts(&swept)),
+            Some(Ok(swept)) => Ok(json!(swept)),
             Some(Err(error)) => Err(failed(error_chain(&error))),
             None => Err(failed(format!(
                 "the invocation's time is over after {stuck} claims: the next sweep goes on"
@@ -73,16 +73,6 @@ fn tell(key: &ClaimKey, resent: &Resent) {
         Resent::Sent { redrives } => tracing::warn!(job_id = %key, redrives, "stuck: sent again"),
         Resent::WouldBeSent | Resent::Left => {}
     }
-}
-
-fn counts(swept: &Swept) -> Value {
-    let Swept {
-        sent,
-        left,
-        reported,
-        failed,
-    } = swept;
-    json!({"sent": sent, "left": left, "reported": reported, "failed": failed})
 }
 
 fn failed(error_message: String) -> Diagnostic {

@@ -9,12 +9,10 @@ use identity_core::{
     gate::{Disposition, ItemAnswer},
     text::error_chain,
 };
-use provider_aws::SqsClient;
+use provider_aws::{LONGEST_HIDDEN as MOST, SqsClient};
 
-/// The bounds of a visibility timeout: at least a second, so that a lease that has just ended is not asked about in a loop.
-/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ChangeMessageVisibility.html>
+/// How long a held message is hidden at least, so that a lease that has just ended is not asked about in a loop.
 const LEAST: Duration = Duration::from_secs(1);
-const MOST: Duration = Duration::from_secs(43_200);
 
 /// Hides every message whose job somebody else holds until that lease ends. A message for which that fails comes again when
 /// its queue has it in mind anyway, so a failure is only told.

@@ -392,6 +392,12 @@ impl Gate {
         chosen.unwrap_or(token)
     }
 
+    /// Whether an object that is not whole could become a job here.
+    fn wants(&self, address: &ObjectAddress) -> bool {
+        self.inner.parts.allow.allows(address)
+            && self.contract().select().selects(&address.key.display())
+    }
+
     fn contract(&self) -> &Contract {
         &self.inner.parts.contract
     }

@@ -4,6 +4,8 @@ use std::fmt::{Debug, Display};
 
 use async_trait::async_trait;
 
+use crate::claim::ClaimKey;
+
 /// One message for a queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
@@ -15,6 +17,17 @@ pub struct Message {
     /// Messages that must not overtake each other share this text, in queues that keep an order: the object's claim key.
     /// At most 128 characters out of `A-Z a-z 0-9 -`.
     pub group: String,
+}
+
+impl Message {
+    /// A message about the job, or the record, under `key`, sent on purpose for the `redrives`th time.
+    pub fn about(key: &ClaimKey, redrives: u32, body: String) -> Self {
+        Self {
+            body,
+            deduplication: format!("{key}-{redrives}"),
+            group: key.to_string(),
+        }
+    }
 }
 
 /// A queue that messages are sent to, at least once each.

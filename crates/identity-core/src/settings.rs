@@ -33,7 +33,6 @@ const TTL: &str = "DEDUP_TTL_SECONDS";
 const TABLE: &str = "DEDUP_TABLE";
 const AZURE_ACCOUNT: &str = "AZURE_STORAGE_ACCOUNT";
 const REDRIVE_QUEUE: &str = "FIRSTCLAIM_REDRIVE_QUEUE";
-
 const DISPATCH_QUEUE: &str = "FIRSTCLAIM_DISPATCH_QUEUE";
 
 /// Every variable, in the order in which people are told of them.
@@ -301,11 +300,13 @@ mod tests {
             (TABLE, "jobs"),
             (AZURE_ACCOUNT, "acct"),
             (REDRIVE_QUEUE, "https://queue"),
+            (DISPATCH_QUEUE, "https://jobs"),
         ])
         .unwrap();
         assert_eq!(settings.dedup_table.as_deref(), Some("jobs"));
         assert_eq!(settings.azure_account.as_deref(), Some("acct"));
         assert_eq!(settings.redrive_queue.as_deref(), Some("https://queue"));
+        assert_eq!(settings.dispatch_queue.as_deref(), Some("https://jobs"));
         assert_eq!(read(&[(AZURE_ACCOUNT, "")]).unwrap().azure_account, None);
         assert_eq!(settings.terms.lease, Duration::from_secs(7));
         assert_eq!(settings.terms.max_attempts, 2);

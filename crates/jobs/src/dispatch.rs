@@ -11,10 +11,10 @@ use async_trait::async_trait;
 use identity_core::{
     claim::Lease,
     event::{
-        EventDetails, StorageEvent,
+        StorageEvent,
         own::{self, Sent},
     },
-    identity::{ObjectVersion, TokenKind},
+    identity::ObjectVersion,
     job::{Job, JobContext, JobError, Output},
     outbox::{Message, Outbox},
 };
@@ -44,16 +44,13 @@ impl Job for Dispatch {
     /// [`JobError::Retryable`]: the queue may not have the message, so it is sent again.
     async fn run(&self, lease: &Lease, context: &JobContext) -> Result<Output, JobError> {
         let redrives = lease.redrives();
-        let event = event(&context.object);
+        let ObjectVersion { address, token } = context.object.clone();
+        let event = StorageEvent::of(address, Some(token));
         let sent = Sent::Event {
             event: &event,
             incomplete: false,
         };
-        let message = Message {
-            body: own::write(&sent, None, redrives),
-            deduplication: format!("{}-{redrives}", lease.key()),
-            group: lease.key().to_string(),
-        };
+        let message = Message::about(lease.key(), redrives, own::write(&sent, None, redrives));
         match self.outbox.send(&message).await {
             Ok(()) => Ok(Output {
                 result: Some(json!({"dispatched": self.outbox.to_string()})),
@@ -63,19 +60,6 @@ impl Job for Dispatch {
                 source: Some(Box::new(error)),
             }),
         }
-    }
-}
-
-fn event(object: &ObjectVersion) -> StorageEvent {
-    let ObjectVersion { address, token } = object;
-    let etag = (token.kind() == TokenKind::ETag).then(|| token.value().to_owned());
-    StorageEvent {
-        address: address.clone(),
-        token: Some(token.clone()),
-        etag,
-        details: EventDetails::default(),
-        unconfirmed: false,
-        refused_by_reference: None,
     }
 }
 

@@ -31,7 +31,7 @@
 //! whose parent, this program, was itself killed by SIGKILL, lives on: what has an effect must be guarded with the
 //! attempt.
 
-use std::{ffi::OsString, io, os::unix::process::ExitStatusExt as _, time::Duration};
+use std::{ffi::OsString, io, os::unix::process::ExitStatusExt as _};
 
 use async_trait::async_trait;
 use identity_core::{
@@ -63,11 +63,6 @@ impl Exec {
     /// The command of a contract's `[job]`.
     pub fn new(spec: JobSpec) -> Self {
         Self { spec }
-    }
-
-    /// How long one attempt may run. The caller keeps this limit, by dropping the run.
-    pub fn timeout(&self) -> Duration {
-        self.spec.timeout()
     }
 
     fn command(&self, values: &Values<'_>) -> (String, Command) {

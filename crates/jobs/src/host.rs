@@ -1,6 +1,7 @@
-//! The host's clocks and its random number generator, as the core asks for them.
+//! The host's clocks, its random number generator and its environment, as the core asks for them.
 
 use std::{
+    ffi::OsString,
     io,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
@@ -9,10 +10,42 @@ use async_trait::async_trait;
 use identity_core::{
     claim::{Owner, UnixMillis},
     host::{Clock, Entropy},
+    settings,
 };
 
 /// How long a sleep goes without a look at the clock: tokio's timer stands still while the machine is suspended.
 const LOOK: Duration = Duration::from_secs(1);
+
+/// A variable that this project reads, and nobody can: it must not pass for one that is not there.
+#[derive(Debug, thiserror::Error)]
+#[error("the environment variable {name} is not UTF-8: {value:?}")]
+pub struct NotText {
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub value: OsString,
+}
+
+/// The process's environment variables, as [`Settings::from_vars`](settings::Settings::from_vars) takes them. What is not
+/// UTF-8 and none of ours is left out.
+///
+/// # Errors
+///
+/// [`NotText`].
+pub fn variables() -> Result<Vec<(String, String)>, NotText> {
+    let mut variables = Vec::new();
+    for (name, value) in std::env::vars_os() {
+        let Ok(name) = name.into_string() else {
+            continue; // none of ours, whose names are ASCII
+        };
+        match value.into_string() {
+            Ok(value) => variables.push((name, value)),
+            Err(value) if settings::is_ours(&name) => return Err(NotText { name, value }),
+            Err(_) => {}
+        }
+    }
+    Ok(variables)
+}
 
 /// The machine's own clocks.
 ///

@@ -16,4 +16,4 @@ pub use aws_sdk_sqs::Client as SqsClient;
 pub use config::{Aws, NoRegion, loader};
 pub use dynamodb::{DynamoStore, OPEN_INDEX, SHARDS, TableNameError};
 pub use s3::S3Objects;
-pub use sqs::{SqsOutbox, change_visibility};
+pub use sqs::{LONGEST_HIDDEN, SqsOutbox, change_visibility};

@@ -63,7 +63,7 @@ impl Outbox for SqsOutbox {
 /// How long a message can be hidden at most. The service allows 12 hours in all, from when the message was received, and
 /// refuses a longer time instead of cutting it: an hour is left for what has passed since.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ChangeMessageVisibility.html>
-const LONGEST_HIDDEN: Duration = Duration::from_secs(39_600);
+pub const LONGEST_HIDDEN: Duration = Duration::from_secs(39_600);
 
 /// Hides a received message for this long from now, in whole seconds, rounded up, at most 11 hours.
 ///

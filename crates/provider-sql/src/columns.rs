@@ -175,26 +175,10 @@ const RELEASE: &str = "released_at, released_from and released_attempt, or none 
 impl ClaimRow {
     /// The row of a record.
     pub(crate) fn encode(key: &ClaimKey, record: &Record) -> Result<Self, Misfit> {
-        let at_most = |column, expected, limit: usize, got: Option<usize>| match got {
-            Some(got) if got > limit => {
-                let got = format!("{got} bytes");
-                Err(Misfit::in_column(key.as_str(), column, expected, &got))
-            }
-            _ => Ok(()),
-        };
-        let (result, body) = (record.result.as_ref(), record.body.as_ref());
-        at_most(
-            "result",
-            "at most 16384 bytes",
-            Record::MAX_RESULT_BYTES,
-            result.map(String::len),
-        )?;
-        at_most(
-            "body",
-            "at most 32768 bytes",
-            Record::MAX_BODY_BYTES,
-            body.map(Vec::len),
-        )?;
+        if let Some((column, expected, got)) = record.oversized() {
+            let got = format!("{got} bytes");
+            return Err(Misfit::in_column(key.as_str(), column, expected, &got));
+        }
         let object = record.object.as_ref();
         let token = object.and_then(|object| object.token.as_ref());
         let pipeline = &record.pipeline;

@@ -3,13 +3,15 @@
 use serde_json::Value;
 use tests::{
     aws::{Cloud, Names},
-    terraform::{Deployment, moto},
+    server,
+    terraform::Deployment,
 };
 
 #[test]
 fn an_object_in_the_bucket_that_terraform_made_is_done_through_its_queue() {
     let name = format!("deployed-{:08x}", fastrand::u32(..));
-    let deployment = Deployment::new(&moto(), &[("name", &name)]);
+    let moto = server("TEST_MOTO_URL");
+    let deployment = Deployment::new(&moto, &[("name", &name)]);
     let outputs = deployment.apply();
     let output = |name: &str| outputs[name].as_str().unwrap().to_owned();
     let names = Names {
@@ -18,7 +20,7 @@ fn an_object_in_the_bucket_that_terraform_made_is_done_through_its_queue() {
         queue_url: output("queue_url"),
         queue_arn: output("queue_arn"),
     };
-    let cloud = Cloud::of(moto(), moto(), names, r#"echo "$(cat "$1")" >> ran"#);
+    let cloud = Cloud::of(moto.clone(), moto, names, r#"echo "$(cat "$1")" >> ran"#);
     let Value::Object(environment) = &outputs["environment"] else {
         panic!("no environment: {outputs}")
     };

@@ -1,8 +1,8 @@
 //! Many functions at once.
 
 use tests::{
-    aws::{Cloud, Message, batch, failures, server},
-    eventually, notification, record,
+    aws::{Cloud, Message, batch, failures},
+    eventually, notification, record, server,
 };
 
 const FUNCTIONS: usize = 16;

@@ -65,16 +65,16 @@ pub(super) async fn sweep(args: SweepArgs, settings: &Settings) -> Result<Ended,
             }
         })
         .await;
+    let swept = swept.map_err(stopped)?;
+    told?;
     let Swept {
         sent,
         left,
         reported,
         failed,
-    } = swept.map_err(stopped)?;
-    told?;
+    } = swept;
     if args.json {
-        let counts = json!({"sent": sent, "left": left, "reported": reported, "failed": failed});
-        output::say(&counts.to_string());
+        output::say(&json!(swept).to_string());
     } else {
         output::say(&format!(
             "sent={sent} left={left} reported={reported} failed={failed}"

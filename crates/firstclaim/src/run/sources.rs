@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use identity_core::{
-    event::{Carriers, EventDetails, Item, Origin, ReadContext, Reading, StorageEvent},
+    event::{Carriers, Item, Origin, ReadContext, Reading, StorageEvent},
     identity::ObjectAddress,
 };
 
@@ -160,18 +160,10 @@ fn objects(walk: Walk, folder: Folder, own: Vec<PathBuf>) -> impl Iterator<Item 
 /// The event of a file that lies in a folder. Its token is its digest, which the gate asks for once it knows that the
 /// key is selected: nothing is hashed in vain.
 fn written(address: ObjectAddress) -> Item {
-    let event = StorageEvent {
-        address,
-        token: None,
-        etag: None,
-        details: EventDetails::default(),
-        unconfirmed: false,
-        refused_by_reference: None,
-    };
     Item {
         carriers: Carriers::default(),
         origin: Origin::default().into(),
         redriven: None,
-        reading: Reading::Event(Box::new(event)),
+        reading: Reading::Event(Box::new(StorageEvent::of(address, None))),
     }
 }

@@ -362,6 +362,19 @@ impl Record {
     /// The lease of a `processing` row whose writer knows no leases (the published Python handlers), from `claimed_at`.
     pub const FOREIGN_LEASE_SECONDS: i64 = 3_600;
 
+    /// The first field that is longer than stores keep: its name, what is expected, and its length in bytes.
+    pub fn oversized(&self) -> Option<(&'static str, &'static str, usize)> {
+        let result = self.result.as_ref().map_or(0, String::len);
+        let body = self.body.as_ref().map_or(0, Vec::len);
+        if result > Self::MAX_RESULT_BYTES {
+            Some(("result", "at most 16384 bytes", result))
+        } else if body > Self::MAX_BODY_BYTES {
+            Some(("body", "at most 32768 bytes", body))
+        } else {
+            None
+        }
+    }
+
     /// Whether `max_attempts` are used up, counted from the last release.
     pub fn is_exhausted(&self, max_attempts: u32) -> bool {
         let released = self.released.map_or(0, |release| release.attempt);

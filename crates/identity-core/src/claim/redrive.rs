@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     event::{
-        EventDetails, StorageEvent,
+        StorageEvent,
         own::{self, Sent},
     },
     identity::{
@@ -27,8 +27,10 @@ pub struct Resend {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum What {
-    Event(Box<StorageEvent>),
-    Incomplete(Box<StorageEvent>),
+    Event {
+        event: Box<StorageEvent>,
+        incomplete: bool,
+    },
     Body(Vec<u8>),
 }
 
@@ -112,8 +114,9 @@ impl Resend {
         };
         let mut event = event_of(object).ok_or(Obstacle::Inexact)?;
         if is_job(key, &event, contract) {
+            let (event, incomplete) = (Box::new(event), false);
             return Ok(Self {
-                what: What::Event(Box::new(event)),
+                what: What::Event { event, incomplete },
                 closes: false,
             });
         }
@@ -139,11 +142,7 @@ impl Resend {
         }
         let event = Box::new(event);
         Ok(Self {
-            what: if incomplete {
-                What::Incomplete(event)
-            } else {
-                What::Event(event)
-            },
+            what: What::Event { event, incomplete },
             closes: true,
         })
     }
@@ -151,13 +150,9 @@ impl Resend {
     /// The envelope that sends it, the `redrives`th time.
     pub fn envelope(&self, key: &ClaimKey, redrives: u32) -> String {
         let sent = match &self.what {
-            What::Event(event) => Sent::Event {
+            What::Event { event, incomplete } => Sent::Event {
                 event,
-                incomplete: false,
-            },
-            What::Incomplete(event) => Sent::Event {
-                event,
-                incomplete: true,
+                incomplete: *incomplete,
             },
             What::Body(body) => Sent::Body(body),
         };
@@ -185,18 +180,8 @@ pub fn event_of(object: &RecordedObject) -> Option<StorageEvent> {
         container: object.container.clone(),
         key,
     };
-    let etag = token
-        .as_ref()
-        .filter(|token| token.kind() == crate::identity::TokenKind::ETag)
-        .map(|token| token.value().to_owned());
-    (RecordedObject::new(&address, token.as_ref()) == *object).then_some(StorageEvent {
-        address,
-        token,
-        etag,
-        details: EventDetails::default(),
-        unconfirmed: false,
-        refused_by_reference: None,
-    })
+    (RecordedObject::new(&address, token.as_ref()) == *object)
+        .then(|| StorageEvent::of(address, token))
 }
 
 fn is_job(key: &ClaimKey, event: &StorageEvent, contract: &Contract) -> bool {

@@ -52,7 +52,7 @@ pub enum Resent {
 }
 
 /// The counts of a sweep.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Swept {
     /// Events that were sent, or would have been.
     pub sent: u64,
@@ -219,11 +219,7 @@ impl Resender {
             }
         };
         let redrives = record.redrives;
-        let message = Message {
-            body: resend.envelope(key, redrives),
-            deduplication: format!("{key}-{redrives}"),
-            group: key.to_string(),
-        };
+        let message = Message::about(key, redrives, resend.envelope(key, redrives));
         match self.outbox.send(&message).await {
             Ok(()) => Ok(Resent::Sent { redrives }),
             Err(source) => {

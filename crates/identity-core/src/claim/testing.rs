@@ -1,9 +1,22 @@
-//! Small records for this crate's own unit tests.
+//! Small records, and a queue, for this crate's own unit tests.
+
+use std::{
+    fmt,
+    sync::{
+        Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use async_trait::async_trait;
 
 use super::record::{
     Owner, Record, RecordedObject, RecordedPipeline, Revision, Status, UnixMillis, UnixSeconds,
 };
-use crate::identity::{Provider, TokenKind};
+use crate::{
+    identity::{Provider, TokenKind},
+    outbox::{Message, Outbox, OutboxError},
+};
 
 pub(crate) fn object(key: &str) -> RecordedObject {
     RecordedObject {
@@ -49,5 +62,31 @@ pub(crate) fn record() -> Record {
         result: None,
         body: None,
         released: None,
+    }
+}
+
+/// A queue that keeps what it was sent, and can be away.
+#[derive(Debug, Default)]
+pub(crate) struct Queue {
+    pub(crate) messages: Mutex<Vec<Message>>,
+    pub(crate) away: AtomicBool,
+}
+
+impl fmt::Display for Queue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("queue")
+    }
+}
+
+#[async_trait]
+impl Outbox for Queue {
+    async fn send(&self, message: &Message) -> Result<(), OutboxError> {
+        tokio::task::yield_now().await;
+        if self.away.load(Ordering::SeqCst) {
+            let (queue, source) = (self.to_string(), "connection refused".into());
+            return Err(OutboxError { queue, source });
+        }
+        self.messages.lock().unwrap().push(message.clone());
+        Ok(())
     }
 }

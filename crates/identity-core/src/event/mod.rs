@@ -361,6 +361,22 @@ pub struct StorageEvent {
 }
 
 impl StorageEvent {
+    /// The event of a written object of which no more is known than where it lies and, perhaps, its version.
+    #[must_use]
+    pub fn of(address: ObjectAddress, token: Option<VersionToken>) -> Self {
+        let etag = token
+            .as_ref()
+            .filter(|token| token.kind() == TokenKind::ETag);
+        Self {
+            etag: etag.map(|token| token.value().to_owned()),
+            address,
+            token,
+            details: EventDetails::default(),
+            unconfirmed: false,
+            refused_by_reference: None,
+        }
+    }
+
     /// The object at the version of the best token; `None` if the store must be asked for one.
     #[must_use]
     pub fn object_version(&self) -> Option<ObjectVersion> {

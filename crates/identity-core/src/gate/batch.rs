@@ -1,10 +1,12 @@
 //! Whole deliveries: every event settled, bounded and side by side, and one answer for each delivery item.
 
-use std::{collections::HashMap, panic::AssertUnwindSafe, sync::Arc};
+use std::{panic::AssertUnwindSafe, sync::Arc};
 
 use futures_util::{FutureExt as _, StreamExt as _, stream};
 
-use super::{Disposition, Gate, Outcome, Part, Prepared, Settled, supervise::panic_text};
+use super::{
+    Disposition, Gate, Outcome, Part, Prepared, Settled, groups::grouped, supervise::panic_text,
+};
 use crate::{
     claim::{ClaimKey, UnixMillis},
     event::{Item, Origin},
@@ -38,23 +40,18 @@ impl Gate {
             .await;
 
         let mut settled: Vec<Option<Settled>> = Vec::with_capacity(items.len());
-        let mut groups: Vec<Vec<(usize, ClaimKey, ObjectVersion)>> = Vec::new();
-        let mut group_of: HashMap<ClaimKey, usize> = HashMap::new();
+        let mut jobs = Vec::new();
         for (at, prepared) in prepared.into_iter().enumerate() {
             settled.push(None);
             match prepared {
                 Prepared::Settled(done) => settled[at] = Some(done),
                 Prepared::Job(job) => {
                     let (key, object) = *job;
-                    let group = *group_of.entry(key.clone()).or_insert(groups.len());
-                    if group == groups.len() {
-                        groups.push(Vec::new());
-                    }
-                    groups[group].push((at, key, object));
+                    jobs.push((key.clone(), (at, key, object)));
                 }
             }
         }
-        let run = stream::iter(groups)
+        let run = stream::iter(grouped(jobs.into_iter()))
             .map(|group| self.settle_group(group))
             .buffer_unordered(concurrency);
         for (at, done) in run.collect::<Vec<_>>().await.into_iter().flatten() {

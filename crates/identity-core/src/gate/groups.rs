@@ -1,6 +1,6 @@
 //! Deliveries that have an order: the messages of a FIFO queue, group by group.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, hash::Hash, sync::Arc};
 
 use futures_util::{StreamExt as _, stream};
 
@@ -12,19 +12,12 @@ impl Gate {
     /// the other, and after one that must come again the rest of its group is returned untouched, so that none overtakes
     /// it. Groups are settled side by side, at most `concurrency` at a time. Answers come in the order of the messages.
     pub async fn settle_groups(&self, items: &[Item], concurrency: usize) -> Vec<ItemAnswer> {
-        let mut groups: Vec<Vec<(usize, &[Item])>> = Vec::new();
-        let mut group_of: HashMap<Option<&str>, usize> = HashMap::new();
         let messages = items.chunk_by(|a, b| Arc::ptr_eq(&a.origin, &b.origin));
-        for (at, message) in messages.enumerate() {
-            let name = message
-                .first()
-                .and_then(|item| item.origin.message_group_id.as_deref());
-            let group = *group_of.entry(name).or_insert(groups.len());
-            if group == groups.len() {
-                groups.push(Vec::new());
-            }
-            groups[group].push((at, message));
-        }
+        let groups = grouped(messages.enumerate().map(|(at, message)| {
+            let first = message.first();
+            let name = first.and_then(|item| item.origin.message_group_id.as_deref());
+            (name, (at, message))
+        }));
         let mut answers: Vec<(usize, ItemAnswer)> = stream::iter(groups)
             .map(|group| self.settle_in_order(group))
             .buffer_unordered(concurrency.max(1))
@@ -62,4 +55,18 @@ impl Gate {
         }
         answers
     }
+}
+
+/// What has the same key together, in the order in which each key, and each of its own, came.
+pub(super) fn grouped<K: Eq + Hash, T>(keyed: impl Iterator<Item = (K, T)>) -> Vec<Vec<T>> {
+    let mut groups: Vec<Vec<T>> = Vec::new();
+    let mut group_of = HashMap::new();
+    for (key, one) in keyed {
+        let group = *group_of.entry(key).or_insert(groups.len());
+        if group == groups.len() {
+            groups.push(Vec::new());
+        }
+        groups[group].push(one);
+    }
+    groups
 }

@@ -13,9 +13,7 @@ impl Gate {
     /// An object that was not whole: the store says what it is now.
     pub(super) async fn look_again(&self, event: &StorageEvent) -> Prepared {
         let address = &event.address;
-        let wanted = self.inner.parts.allow.allows(address)
-            && self.contract().select().selects(&address.key.display());
-        if !wanted {
+        if !self.wants(address) {
             return ignored(Some(address), NoJob::NotSelected);
         }
         match self.inner.parts.objects.head(address).await {

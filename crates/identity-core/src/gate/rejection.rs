@@ -39,9 +39,7 @@ impl Gate {
     /// else would.
     pub(super) async fn incomplete(&self, event: &StorageEvent) -> Prepared {
         let address = &event.address;
-        let wanted = self.inner.parts.allow.allows(address)
-            && self.contract().select().selects(&address.key.display());
-        if !wanted {
+        if !self.wants(address) {
             return ignored(Some(address), NoJob::NotSelected);
         }
         if let Err(refusal) = event.token_for(self.contract().scheme()) {

@@ -56,7 +56,7 @@ pub(super) async fn supervise(
             () = &mut expiry => Stopped::Expired,
             () = &mut renewals => Stopped::LeaseLost,
             () = &mut time_out => Stopped::TimedOut,
-            end = &mut work => Stopped::Finished(end.unwrap_or_else(|panic| failed(format!("the job panicked: {}", panic_text(panic.as_ref()))))),
+            end = &mut work => Stopped::Finished(end.unwrap_or_else(panicked)),
         }
         // Here the work is dropped: whatever it started is gone before its end is recorded.
     };
@@ -182,6 +182,10 @@ async fn renewals(gate: &Gate, lease: &Lease) {
 
 fn warn_of_renewal(lease: &Lease, error: &ClaimError) {
     tracing::warn!(job_id = %lease.key(), attempt = lease.attempt(), error = error_chain(error), "lease not renewed");
+}
+
+fn panicked(panic: Box<dyn std::any::Any + Send>) -> End {
+    failed(format!("the job panicked: {}", panic_text(panic.as_ref())))
 }
 
 fn failed(error: String) -> End {

@@ -1,6 +1,6 @@
 //! Tests of the command as a job.
 
-use std::{error::Error as _, io::Read as _, path::PathBuf, sync::Arc};
+use std::{error::Error as _, io::Read as _, path::PathBuf, sync::Arc, time::Duration};
 
 use identity_core::{
     claim::{
@@ -327,13 +327,6 @@ async fn dropping_the_run_kills_the_command_and_removes_its_copy() {
     assert!(!copy.parent().unwrap().exists(), "{copy:?}");
     let over = tokio::time::timeout(LONG, over).await;
     assert_eq!(over.unwrap().unwrap(), 0);
-}
-
-#[test]
-fn the_time_limit_is_the_contract_s() {
-    assert_eq!(exec("exec = ['true']").timeout(), Duration::from_secs(3600));
-    let brief = exec("exec = ['true']\ntimeout_seconds = 5");
-    assert_eq!(brief.timeout(), Duration::from_secs(5));
 }
 
 #[test]

@@ -79,29 +79,10 @@ const COUNT: &str = "a number from 0 to 4294967295";
 
 /// The item of a record.
 pub(super) fn encode(key: &ClaimKey, record: &Record) -> Result<Item, Misfit> {
-    let at_most = |attribute, expected, limit: usize, got: Option<usize>| match got {
-        Some(got) if got > limit => Err(Misfit::new(
-            key.as_str(),
-            attribute,
-            expected,
-            &format!("{got} bytes"),
-        )),
-        _ => Ok(()),
-    };
-    let (result, body) = (record.result.as_ref(), record.body.as_ref());
-    at_most(
-        "result",
-        "at most 16384 bytes",
-        Record::MAX_RESULT_BYTES,
-        result.map(String::len),
-    )?;
-    at_most(
-        "body",
-        "at most 32768 bytes",
-        Record::MAX_BODY_BYTES,
-        body.map(Vec::len),
-    )?;
-
+    if let Some((attribute, expected, got)) = record.oversized() {
+        let got = format!("{got} bytes");
+        return Err(Misfit::new(key.as_str(), attribute, expected, &got));
+    }
     let mut item = Item::new();
     let mut set = |name: &str, value: Option<AttributeValue>| {
         if let Some(value) = value {

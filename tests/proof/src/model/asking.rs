@@ -16,26 +16,17 @@ use super::{
 impl World {
     /// The store does what the worker asks, or not, and the worker hears of it, or not.
     pub(super) fn ask(&self, state: &mut State, worker: usize, fate: Fate, log: &mut Log) {
+        let who = Nth("worker", worker);
         log.say(|| match fate {
-            Fate::Answered => format!("{} is answered", Nth("worker", worker)),
-            Fate::ReplyLost => format!(
-                "the store does what {} asks, and the reply is lost",
-                Nth("worker", worker)
-            ),
-            Fate::FailedBefore => format!(
-                "what {} asks fails before it takes place",
-                Nth("worker", worker)
-            ),
-            Fate::Late => format!("what {} asks is delayed on its way", Nth("worker", worker)),
-            Fate::Resent => format!("what {} asks is sent twice", Nth("worker", worker)),
-            Fate::ResentLate => format!(
-                "what {} asks is sent twice, once with a delay",
-                Nth("worker", worker)
-            ),
-            Fate::ThenCrash => format!(
-                "the store does what {} asks, and the worker crashes",
-                Nth("worker", worker)
-            ),
+            Fate::Answered => format!("{who} is answered"),
+            Fate::ReplyLost => format!("the store does what {who} asks, and the reply is lost"),
+            Fate::FailedBefore => format!("what {who} asks fails before it takes place"),
+            Fate::Late => format!("what {who} asks is delayed on its way"),
+            Fate::Resent => format!("what {who} asks is sent twice"),
+            Fate::ResentLate => format!("what {who} asks is sent twice, once with a delay"),
+            Fate::ThenCrash => {
+                format!("the store does what {who} asks, and the worker crashes")
+            }
         });
         let Some((job, write)) = self.question(state, worker) else {
             return;

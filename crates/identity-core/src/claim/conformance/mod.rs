@@ -118,23 +118,13 @@ fn pipeline() -> RecordedPipeline {
 /// The record of a claim that `owner` has won just now for the first time.
 fn won(owner: Owner) -> Record {
     Record {
-        status: Status::Processing,
-        attempt: 1,
         owner: Some(owner),
         revision: Some(Revision { owner, write: 1 }),
         claimed_at: UnixSeconds(1_767_323_045),
         lease_until: Some(UnixMillis(1_767_323_165_000)),
-        waiting_until: None,
-        finished_at: None,
-        expires_at: None,
         object: Some(object()),
         pipeline: pipeline(),
-        redrives: 0,
-        reason: None,
-        error: None,
-        result: None,
-        body: None,
-        released: None,
+        ..samples::bare(Status::Processing, 1)
     }
 }
 

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::{
     claim::testing::{object, record},
-    event::{Delivery, Item, Reading, read},
+    event::{Delivery, EventDetails, Item, Reading, read},
     identity::TokenKind,
 };
 

@@ -1,15 +1,7 @@
 //! Sweeps side by side, sweeps that stop half-way, and what they do to a holder that was only slow.
 #![cfg(feature = "conformance")]
 
-use std::{
-    fmt,
-    sync::{
-        Mutex,
-        atomic::{AtomicBool, Ordering},
-    },
-};
-
-use async_trait::async_trait;
+use std::sync::atomic::Ordering;
 
 use super::*;
 use crate::{
@@ -17,36 +9,10 @@ use crate::{
         ClaimStore as _, Claimed, End, Kept, Lease, RecordedObject, RecordedPipeline,
         conformance::host::{CountedEntropy, ManualClock},
         memory::MemoryStore,
-        testing::object,
+        testing::{Queue, object},
     },
     identity::ObjectVersion,
 };
-
-/// A queue that keeps what it was sent, and can be away.
-#[derive(Debug, Default)]
-struct Queue {
-    messages: Mutex<Vec<Message>>,
-    away: AtomicBool,
-}
-
-impl fmt::Display for Queue {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("queue")
-    }
-}
-
-#[async_trait]
-impl Outbox for Queue {
-    async fn send(&self, message: &Message) -> Result<(), OutboxError> {
-        tokio::task::yield_now().await;
-        if self.away.load(Ordering::SeqCst) {
-            let (queue, source) = (self.to_string(), "connection refused".into());
-            return Err(OutboxError { queue, source });
-        }
-        self.messages.lock().unwrap().push(message.clone());
-        Ok(())
-    }
-}
 
 struct Bench {
     clock: Arc<ManualClock>,

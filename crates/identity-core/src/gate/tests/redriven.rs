@@ -1,37 +1,14 @@
 //! What was recorded without an attempt, sent again: settled elsewhere and closed, or recorded again.
 
-use std::{
-    fmt,
-    sync::{Arc, Mutex},
-};
-
-use async_trait::async_trait;
+use std::sync::Arc;
 
 use super::bench::{Act, Bench, Objects, item, put, record};
 use crate::{
-    claim::{ClaimKey, ClaimStore as _, Reason, Record, Resender, Resent, Status},
+    claim::{ClaimKey, ClaimStore as _, Reason, Record, Resender, Resent, Status, testing::Queue},
     event::{Delivery, Item, read},
     gate::{AllowList, Disposition, Gate, NoJob, Outcome, Settled},
     identity::Contract,
-    outbox::{Message, Outbox, OutboxError},
 };
-
-#[derive(Debug, Default)]
-struct Queue(Mutex<Vec<String>>);
-
-impl fmt::Display for Queue {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("queue")
-    }
-}
-
-#[async_trait]
-impl Outbox for Queue {
-    async fn send(&self, message: &Message) -> Result<(), OutboxError> {
-        self.0.lock().unwrap().push(message.body.clone());
-        Ok(())
-    }
-}
 
 fn resender(bench: &Bench, gate: &Gate, queue: &Arc<Queue>) -> Resender {
     Resender {
@@ -62,10 +39,10 @@ async fn sweep(bench: &Bench, gate: &Gate) -> Vec<Item> {
 }
 
 fn sent(queue: &Arc<Queue>) -> Vec<Item> {
-    let lines = queue.0.lock().unwrap();
-    lines
+    let messages = queue.messages.lock().unwrap();
+    messages
         .iter()
-        .flat_map(|line| read(&Delivery::from_body(line.as_bytes())))
+        .flat_map(|message| read(&Delivery::from_body(message.body.as_bytes())))
         .collect()
 }
 

@@ -69,7 +69,7 @@ impl JobSpec {
         &self.permanent
     }
 
-    /// How long one attempt may run.
+    /// How long one attempt may run. Whoever runs it keeps this limit, by dropping the run.
     #[must_use]
     pub fn timeout(&self) -> Duration {
         Duration::from_secs(self.timeout_seconds)
@@ -179,6 +179,7 @@ mod tests {
     fn a_job_is_a_command_or_handed_on() {
         let handed_on = job("dispatch = true\ntimeout_seconds = 5").unwrap();
         assert!(handed_on.is_dispatched() && handed_on.exec().is_empty());
+        assert_eq!(handed_on.timeout(), Duration::from_secs(5));
         let command = job("exec = ['x']\ndispatch = false").unwrap();
         assert!(!command.is_dispatched());
         let both = job("exec = ['x']\ndispatch = true").unwrap_err();
