@@ -21,7 +21,7 @@ use jobs::{
 use provider_aws::{Aws, DynamoStore, NoRegion, TableNameError};
 
 use crate::{
-    invocation::Handler,
+    handler::Handler,
     logging,
     metrics::{Metrics, TimedJob},
 };

@@ -1,39 +1,21 @@
 //! One invocation: its bytes are read into items, these are settled, and the source is told which must come again.
 
-use std::{convert::Infallible, sync::Arc, time::Duration};
+use std::{convert::Infallible, time::Duration};
 
 use identity_core::{
-    claim::Resender,
     event::{Carrier, Delivery, Item, ReadContext, read_in},
     gate::{Disposition, Gate, ItemAnswer},
-    host::Clock,
 };
 use lambda_runtime::{Context, Diagnostic};
-use provider_aws::SqsClient;
 use serde_json::{Map, Value, json, value::RawValue};
 use tracing::Instrument as _;
 
 use crate::{
     deadline,
-    metrics::{self, Counts, Metrics, TimedJob},
+    handler::Handler,
+    metrics::{self, Counts},
     sweep, visibility,
 };
-
-/// What handles invocations, one after the other.
-#[derive(Debug)]
-pub(crate) struct Handler {
-    pub(crate) gate: Gate,
-    pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) job: Arc<TimedJob>,
-    pub(crate) sqs: SqsClient,
-    pub(crate) metrics: Metrics,
-    /// Sends events again, if there is a queue for them.
-    pub(crate) resender: Option<Resender>,
-    /// How many events are handled side by side.
-    pub(crate) concurrency: usize,
-    /// The storage account of blobs whose event names none.
-    pub(crate) azure_account: Option<String>,
-}
 
 /// How the source of a delivery is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

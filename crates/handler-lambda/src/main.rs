@@ -1,11 +1,12 @@
 //! `bootstrap`: exactly-once jobs from storage events, as a function on AWS Lambda.
 //!
-//! The reader's way: [`configuration`] (the environment and the compiled-in contract → a handler, connections open) →
+//! The reader's way: [`configuration`] (the environment and the compiled-in contract → a [`handler`], connections open) →
 //! [`invocation`] (bytes → items → settled → reply), which asks [`deadline`] how long it may take, [`visibility`] when held
 //! messages come again, and [`metrics`] to tell what happened; [`sweep`] is the scheduled one. [`shutdown`] ends it.
 
 mod configuration;
 mod deadline;
+mod handler;
 mod invocation;
 mod logging;
 mod metrics;
@@ -19,7 +20,7 @@ use identity_core::text::error_chain;
 use lambda_runtime::{LambdaEvent, Runtime, service_fn};
 use serde_json::value::RawValue;
 
-use crate::{invocation::Handler, shutdown::Busy};
+use crate::shutdown::Busy;
 
 /// One thread: jobs are processes of their own, and what else there is waits for the network.
 #[tokio::main(flavor = "current_thread")]
@@ -58,12 +59,5 @@ async fn main() -> ExitCode {
             }
         },
         () = shutdown::after(signals, &handler, &busy) => ExitCode::SUCCESS,
-    }
-}
-
-impl Handler {
-    /// Stops what runs: each job is ended as `failed`, so that the next delivery wins at once.
-    fn stop(&self) {
-        self.gate.stop();
     }
 }

@@ -21,7 +21,7 @@ use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
 };
 
-use crate::invocation::Handler;
+use crate::handler::Handler;
 
 const EXTENSION: &str = "firstclaim";
 

@@ -9,7 +9,7 @@ use identity_core::{
 use lambda_runtime::Diagnostic;
 use serde_json::{Value, json};
 
-use crate::{deadline, invocation::Handler, metrics};
+use crate::{deadline, handler::Handler, metrics};
 
 /// Nothing longer is looked at twice: the schedule's input is constant.
 const LONGEST: usize = 256;

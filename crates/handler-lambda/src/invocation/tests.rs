@@ -1,5 +1,7 @@
 //! Who is answered how, and what a reply says.
 
+use std::sync::Arc;
+
 use identity_core::{
     event::{Origin, read},
     gate::{Outcome, Settled},

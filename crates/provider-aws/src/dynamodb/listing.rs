@@ -12,7 +12,8 @@ use identity_core::claim::{
     ClaimKey, Cursor, ListQuery, Page, Status, StoreError, Stored, UnixSeconds,
 };
 
-use super::item::{self, Item, Misfit, SHARDS};
+use super::attributes::{self, Item, SHARDS};
+use super::item::Misfit;
 use super::{DynamoStore, OPEN_INDEX};
 
 /// The most claims of a page, whatever limit it was asked for: a claim can have 48 KiB.
@@ -92,7 +93,7 @@ impl After {
             ("open", since) if !scans => {
                 let (seconds, key) = since.split_once('.')?;
                 let rebuilt =
-                    item::since(UnixSeconds(seconds.parse().ok()?), &ClaimKey::parse(key)?);
+                    attributes::since(UnixSeconds(seconds.parse().ok()?), &ClaimKey::parse(key)?);
                 (rebuilt == since).then_some(Self::Open(rebuilt))
             }
             ("scan", key) if scans => ClaimKey::parse(key).map(Self::Scan),
@@ -122,7 +123,7 @@ async fn open(store: &DynamoStore, listing: &Listing) -> Result<Page, StoreError
             shards.push(query_shard(
                 store,
                 listing,
-                item::shard_name(*status, number),
+                attributes::shard_name(*status, number),
             ));
         }
     }
@@ -150,7 +151,7 @@ async fn open(store: &DynamoStore, listing: &Listing) -> Result<Page, StoreError
     for (place, item) in found.iter().zip(&items) {
         // One that was won again since has another place, where it is listed.
         if let Some(item) = item
-            && item.get(item::OPEN_SINCE) == Some(&AttributeValue::S(place.since.clone()))
+            && item.get(attributes::OPEN_SINCE) == Some(&AttributeValue::S(place.since.clone()))
         {
             add(&mut page, store, listing, item);
         }
@@ -207,7 +208,7 @@ async fn query_shard(
         let page = page.map_err(|error| store.failed("listing claims", error))?;
         for item in page.items() {
             if let (Some(AttributeValue::S(since)), Some(AttributeValue::S(key))) =
-                (item.get(item::OPEN_SINCE), item.get(item::KEY))
+                (item.get(attributes::OPEN_SINCE), item.get(attributes::KEY))
             {
                 let (since, key) = (since.clone(), key.clone());
                 found.push(Place { since, key });
@@ -236,34 +237,33 @@ async fn scan(store: &DynamoStore, listing: &Listing) -> Result<Page, StoreError
     };
     let mut page = empty();
     loop {
-        let from = start.map(|key| HashMap::from([(item::KEY.to_owned(), AttributeValue::S(key))]));
+        let from =
+            start.map(|key| HashMap::from([(attributes::KEY.to_owned(), AttributeValue::S(key))]));
         let scanned = store
             .client
             .scan()
             .table_name(&store.table)
             .consistent_read(true)
             .filter_expression(format!("#status IN ({})", names.join(", ")))
-            .expression_attribute_names("#status", item::STATUS)
+            .expression_attribute_names("#status", attributes::STATUS)
             .set_expression_attribute_values(Some(values.clone()))
             .set_exclusive_start_key(from)
             .send()
             .await
             .map_err(|error| store.failed("listing claims", error))?;
         for item in scanned.items() {
+            if page.claims.len() == listing.limit {
+                // Whatever follows the last claim is the next page's.
+                let last = page.claims.last();
+                page.next = last.map(|(key, _)| After::Scan(key.clone()).cursor());
+                return Ok(page);
+            }
             add(&mut page, store, listing, item);
-        }
-        if page.claims.len() > listing.limit {
-            page.claims.truncate(listing.limit);
-            page.next = page
-                .claims
-                .last()
-                .map(|(key, _)| After::Scan(key.clone()).cursor());
-            return Ok(page);
         }
         start = match scanned
             .last_evaluated_key
             .as_ref()
-            .and_then(|key| key.get(item::KEY))
+            .and_then(|key| key.get(attributes::KEY))
         {
             Some(AttributeValue::S(key)) => Some(key.clone()),
             _ => return Ok(page),

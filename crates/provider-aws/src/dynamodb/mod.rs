@@ -1,8 +1,10 @@
 //! Claims in one DynamoDB table: one item a claim, decided by conditional writes.
 //!
-//! `item` maps a record to an item and back; `version` says which writes a version allows; `listing` pages through open
-//! claims by the index and through ended ones by a scan; `table` holds names and what to do where there is no table.
+//! `attributes` names what an item has, and `item` maps a record to one and back; `version` says which writes a version
+//! allows; `listing` pages through open claims by the index and through ended ones by a scan; `table` holds names and what to
+//! do where there is no table.
 
+mod attributes;
 mod item;
 mod listing;
 mod table;
@@ -28,7 +30,7 @@ use self::item::Misfit;
 use self::version::Condition;
 use crate::error;
 
-pub use self::item::SHARDS;
+pub use self::attributes::SHARDS;
 pub use self::table::{OPEN_INDEX, TableNameError};
 
 /// A claim store in a DynamoDB table, shared by any number of machines.
@@ -64,12 +66,12 @@ impl DynamoStore {
     }
 
     /// The item with this key, strongly consistent.
-    async fn item(&self, key: &str) -> Result<Option<item::Item>, StoreError> {
+    async fn item(&self, key: &str) -> Result<Option<attributes::Item>, StoreError> {
         let read = self
             .client
             .get_item()
             .table_name(&self.table)
-            .key(item::KEY, AttributeValue::S(key.to_owned()))
+            .key(attributes::KEY, AttributeValue::S(key.to_owned()))
             .consistent_read(true)
             .send()
             .await;
@@ -79,7 +81,7 @@ impl DynamoStore {
         }
     }
 
-    fn stored(&self, item: &item::Item) -> Result<(ClaimKey, Stored), StoreError> {
+    fn stored(&self, item: &attributes::Item) -> Result<(ClaimKey, Stored), StoreError> {
         item::decode(item).map_err(|misfit| self.invalid(misfit))
     }
 
@@ -187,7 +189,7 @@ impl ClaimStore for DynamoStore {
 
 impl DynamoStore {
     /// The conflict with what stands under the key: read, where the service did not return it with the refusal.
-    async fn conflict(&self, key: &ClaimKey, standing: Option<item::Item>) -> StoreError {
+    async fn conflict(&self, key: &ClaimKey, standing: Option<attributes::Item>) -> StoreError {
         let standing = match standing {
             Some(item) => self.stored(&item).map(|(_, stored)| Some(stored)),
             None => self.get(key).await,

@@ -9,15 +9,15 @@ use std::collections::HashMap;
 use aws_sdk_dynamodb::types::AttributeValue;
 use identity_core::claim::{Precondition, Version};
 
-use super::item::{self, Item};
+use super::attributes::{self, Item};
 
 /// The attributes that a version is made of, and whether they are numbers.
 const PARTS: [(&str, bool); 5] = [
-    (item::REVISION, false),
-    (item::OWNER, false),
-    (item::ATTEMPT, true),
-    (item::STATUS, false),
-    (item::CLAIMED_AT, true),
+    (attributes::REVISION, false),
+    (attributes::OWNER, false),
+    (attributes::ATTEMPT, true),
+    (attributes::STATUS, false),
+    (attributes::CLAIMED_AT, true),
 ];
 
 const MISSING: &str = "-";
@@ -44,7 +44,7 @@ impl Condition {
     pub(super) fn of(when: &Precondition) -> Option<Self> {
         match when {
             Precondition::Absent => Some(Self {
-                expression: format!("attribute_not_exists({})", item::KEY),
+                expression: format!("attribute_not_exists({})", attributes::KEY),
                 names: None,
                 values: None,
             }),
@@ -58,7 +58,7 @@ impl Condition {
             return None;
         }
         // An item of which all five are missing would be met by no item at all.
-        let mut clauses = vec![format!("attribute_exists({})", item::KEY)];
+        let mut clauses = vec![format!("attribute_exists({})", attributes::KEY)];
         let mut names = HashMap::new();
         let mut values = HashMap::new();
         for ((name, is_number), text) in PARTS.into_iter().zip(texts) {

@@ -4,6 +4,7 @@ use identity_core::claim::conformance::samples::{self, bare, numbered_key};
 use proptest::prelude::*;
 
 use super::*;
+use crate::dynamodb::attributes::{SHARDS, shard_name};
 
 proptest! {
     #[test]

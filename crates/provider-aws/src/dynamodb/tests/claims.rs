@@ -6,19 +6,19 @@ use identity_core::claim::{ClaimStore as _, Precondition, Record, Status, StoreE
 
 use super::fixture::{Table, client};
 use crate::DynamoStore;
-use crate::dynamodb::item::{self, Item};
+use crate::dynamodb::attributes::{self, Item};
 use crate::dynamodb::samples::claim;
 
 /// The item that the published handler puts under a key before it works.
 fn foreign(status: &str) -> Item {
     let text = |text: &str| AttributeValue::S(text.to_owned());
     Item::from([
-        (item::KEY.to_owned(), text(numbered_key(1).as_str())),
+        (attributes::KEY.to_owned(), text(numbered_key(1).as_str())),
         ("bucket".to_owned(), text("geo-uploads")),
         ("key".to_owned(), text("parcels/county.shp")),
-        (item::STATUS.to_owned(), text(status)),
+        (attributes::STATUS.to_owned(), text(status)),
         (
-            item::CLAIMED_AT.to_owned(),
+            attributes::CLAIMED_AT.to_owned(),
             AttributeValue::N("1700000000".to_owned()),
         ),
         (
@@ -122,7 +122,10 @@ async fn only_done_claims_expire(table: &Table) {
         when = Precondition::Unchanged(table.store.put(&key, &record, &when).await.unwrap());
         let item = table.item(&key).await;
         assert_eq!(item.contains_key("expires_at"), status == Status::Done);
-        assert_eq!(item.contains_key(item::OPEN_SHARD), status != Status::Done);
+        assert_eq!(
+            item.contains_key(attributes::OPEN_SHARD),
+            status != Status::Done
+        );
     }
 }
 

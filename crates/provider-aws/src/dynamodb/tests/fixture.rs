@@ -10,7 +10,7 @@ use aws_sdk_dynamodb::types::{
 };
 use identity_core::claim::{ClaimKey, Status};
 
-use crate::dynamodb::item::{self, Item};
+use crate::dynamodb::attributes::{self, Item};
 use crate::testing::{configuration, emulator, unused_name};
 use crate::{DynamoStore, OPEN_INDEX};
 
@@ -69,7 +69,7 @@ impl Table {
     pub(super) async fn delete(&self, key: &ClaimKey) {
         let delete = self.client.delete_item().table_name(&self.name);
         let deleted = delete
-            .key(item::KEY, AttributeValue::S(key.to_string()))
+            .key(attributes::KEY, AttributeValue::S(key.to_string()))
             .return_values(ReturnValue::AllOld);
         assert!(deleted.send().await.unwrap().attributes.is_some());
     }
@@ -79,7 +79,7 @@ impl Table {
         self.client
             .update_item()
             .table_name(&self.name)
-            .key(item::KEY, AttributeValue::S(key.to_string()))
+            .key(attributes::KEY, AttributeValue::S(key.to_string()))
             .condition_expression("attribute_exists(job_id)")
             .update_expression(expression)
             .set_expression_attribute_values(Some(values).filter(|values| !values.is_empty()))
@@ -122,8 +122,8 @@ async fn create(client: &Client, name: &str) {
     };
     let index = GlobalSecondaryIndex::builder()
         .index_name(OPEN_INDEX)
-        .key_schema(key(item::OPEN_SHARD, KeyType::Hash))
-        .key_schema(key(item::OPEN_SINCE, KeyType::Range))
+        .key_schema(key(attributes::OPEN_SHARD, KeyType::Hash))
+        .key_schema(key(attributes::OPEN_SINCE, KeyType::Range))
         .projection(
             Projection::builder()
                 .projection_type(ProjectionType::KeysOnly)
@@ -135,10 +135,10 @@ async fn create(client: &Client, name: &str) {
         .create_table()
         .table_name(name)
         .billing_mode(BillingMode::PayPerRequest)
-        .attribute_definitions(attribute(item::KEY))
-        .attribute_definitions(attribute(item::OPEN_SHARD))
-        .attribute_definitions(attribute(item::OPEN_SINCE))
-        .key_schema(key(item::KEY, KeyType::Hash))
+        .attribute_definitions(attribute(attributes::KEY))
+        .attribute_definitions(attribute(attributes::OPEN_SHARD))
+        .attribute_definitions(attribute(attributes::OPEN_SINCE))
+        .key_schema(key(attributes::KEY, KeyType::Hash))
         .global_secondary_indexes(index)
         .send()
         .await

@@ -10,7 +10,7 @@ use identity_core::claim::{
 };
 
 use super::fixture::Table;
-use crate::dynamodb::item::{self, Item};
+use crate::dynamodb::attributes::{self, Item};
 use crate::dynamodb::samples::numbered_key;
 
 const OPEN: [Status; 4] = [
@@ -151,8 +151,44 @@ async fn an_item_that_is_no_claim_is_named_and_hides_no_other(table: &Table) {
         assert_eq!(page.claims.len(), 1);
         let named: Vec<_> = page.unreadable.iter().map(ToString::to_string).collect();
         assert_eq!(named.len(), 1, "{named:?}");
-        let what = format!("claim {}, attribute {}", numbered_key(1), item::ATTEMPT);
+        let what = format!(
+            "claim {}, attribute {}",
+            numbered_key(1),
+            attributes::ATTEMPT
+        );
         assert!(named[0].contains(&what), "{named:?}");
+    }
+}
+
+async fn over_pages_an_item_that_is_no_claim_is_named_once(table: &Table) {
+    const BAD: [u64; 4] = [0, 4, 5, 9];
+    for number in 0..10 {
+        put(table, number, Status::Failed, 5).await;
+    }
+    for number in BAD {
+        let values = Item::from([(":a".to_owned(), AttributeValue::N("-1".to_owned()))]);
+        table
+            .update(&numbered_key(number), "SET attempt = :a", values)
+            .await;
+    }
+    for statuses in [&OPEN[..], &[Status::Failed, Status::Done]] {
+        let mut query = query(statuses, 2);
+        let (mut claims, mut named) = (Vec::new(), Vec::new());
+        loop {
+            let page = table.store.list(&query).await.unwrap();
+            claims.extend(page.claims.into_iter().map(|(key, _)| key));
+            named.extend(page.unreadable.iter().map(ToString::to_string));
+            let Some(next) = page.next else { break };
+            query.after = Some(next);
+        }
+        claims.sort();
+        claims.dedup();
+        assert_eq!(claims.len(), 6);
+        assert_eq!(named.len(), BAD.len(), "{named:?}");
+        for number in BAD {
+            let key = numbered_key(number).to_string();
+            assert!(named.iter().any(|name| name.contains(&key)), "{named:?}");
+        }
     }
 }
 
@@ -184,5 +220,6 @@ super::on_both! {
     no_claim_is_lost_between_pages_while_others_end_and_come,
     what_has_ended_elsewhere_is_not_listed,
     an_item_that_is_no_claim_is_named_and_hides_no_other,
+    over_pages_an_item_that_is_no_claim_is_named_once,
     a_query_that_no_page_can_answer_is_refused,
 }

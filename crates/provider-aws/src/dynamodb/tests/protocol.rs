@@ -12,7 +12,7 @@ use wire::{Counts, Fault, Plan, Protocol, Request, Wire};
 
 use super::fixture::Table;
 use crate::DynamoStore;
-use crate::dynamodb::item::Item;
+use crate::dynamodb::attributes::Item;
 use crate::dynamodb::samples::{claim, numbered_key};
 
 struct Examined<'a> {
