@@ -97,7 +97,7 @@ pub(crate) async fn configure() -> Result<Handler, ConfigurationError> {
     let contract = Contract::parse(PIPELINE).map_err(ConfigurationError::Contract)?;
     let spec = contract.job().cloned().ok_or(ConfigurationError::NoJob)?;
 
-    let aws = Aws::from_env().await.map_err(ConfigurationError::Aws)?;
+    let aws = Aws::of_function().await.map_err(ConfigurationError::Aws)?;
     let store = aws.claims(table);
     let objects = Arc::new(aws.objects());
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());

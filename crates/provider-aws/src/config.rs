@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
+use aws_config::environment::EnvironmentVariableCredentialsProvider;
 use aws_config::retry::RetryConfig;
+use aws_config::stalled_stream_protection::StalledStreamProtectionConfig;
 use aws_config::timeout::TimeoutConfig;
 use aws_config::{BehaviorVersion, ConfigLoader, SdkConfig};
 use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
@@ -47,7 +49,23 @@ impl Aws {
     ///
     /// [`NoRegion`].
     pub async fn from_env() -> Result<Self, NoRegion> {
-        let config = loader().load().await;
+        Self::load(loader()).await
+    }
+
+    /// The same on Lambda, which puts the credentials of the function's role into the environment: they are looked for
+    /// nowhere else, and a start is that much faster.
+    /// <https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html>
+    ///
+    /// # Errors
+    ///
+    /// [`NoRegion`].
+    pub async fn of_function() -> Result<Self, NoRegion> {
+        let credentials = EnvironmentVariableCredentialsProvider::new();
+        Self::load(loader().credentials_provider(credentials)).await
+    }
+
+    async fn load(loader: ConfigLoader) -> Result<Self, NoRegion> {
+        let config = loader.load().await;
         if config.region().is_none() {
             return Err(NoRegion);
         }
@@ -68,7 +86,10 @@ impl Aws {
     /// A client for DynamoDB.
     #[must_use]
     pub fn dynamodb(&self) -> aws_sdk_dynamodb::Client {
-        aws_sdk_dynamodb::Client::new(&self.config)
+        let config = aws_sdk_dynamodb::config::Builder::from(&self.config)
+            .stalled_stream_protection(short_answers())
+            .build();
+        aws_sdk_dynamodb::Client::from_conf(config)
     }
 
     /// A client for S3.
@@ -83,7 +104,10 @@ impl Aws {
     /// A client for SQS.
     #[must_use]
     pub fn sqs(&self) -> aws_sdk_sqs::Client {
-        aws_sdk_sqs::Client::new(&self.config)
+        let config = aws_sdk_sqs::config::Builder::from(&self.config)
+            .stalled_stream_protection(short_answers())
+            .build();
+        aws_sdk_sqs::Client::from_conf(config)
     }
 
     /// The claims in this table.
@@ -103,6 +127,11 @@ impl Aws {
     pub fn outbox(&self, queue_url: impl Into<String>) -> SqsOutbox {
         SqsOutbox::new(self.sqs(), queue_url)
     }
+}
+
+/// No watch over how fast bytes come: an answer of these services is read whole, in the time that a try has.
+fn short_answers() -> StalledStreamProtectionConfig {
+    StalledStreamProtectionConfig::disabled()
 }
 
 /// What is ours in a configuration: connections, times and tries. [`Aws::from_env`] is what programs use; this is for
