@@ -20,6 +20,24 @@ import boto3
 TTL_SECONDS = 7 * 24 * 3600
 
 
+def records(event):
+    """What happened to objects, be it told directly or in messages of a queue."""
+    for record in event["Records"]:
+        if "body" in record:
+            yield from json.loads(record["body"])["Records"]
+        else:
+            yield record
+
+
+def identity(record):
+    """A job ID, and the bucket and the decoded key that it is of."""
+    bucket = record["s3"]["bucket"]["name"]
+    key = urllib.parse.unquote_plus(record["s3"]["object"]["key"])
+    etag = record["s3"]["object"]["eTag"].strip('"')
+    job_id = hashlib.sha256("\n".join((bucket, key, etag)).encode()).hexdigest()
+    return job_id, bucket, key
+
+
 def claim(dynamodb, table, job_id, bucket, key):
     now = int(time.time())
     item = {
@@ -54,11 +72,8 @@ def main():
     processed = skipped = 0
     with open(path, encoding="utf-8") as file:
         event = json.load(file)
-    for record in event["Records"]:
-        bucket = record["s3"]["bucket"]["name"]
-        key = urllib.parse.unquote_plus(record["s3"]["object"]["key"])
-        etag = record["s3"]["object"]["eTag"].strip('"')
-        job_id = hashlib.sha256("\n".join((bucket, key, etag)).encode()).hexdigest()
+    for record in records(event):
+        job_id, bucket, key = identity(record)
         if command == "done":
             set_done(dynamodb, table, job_id)
         elif not claim(dynamodb, table, job_id, bucket, key):

@@ -3,6 +3,7 @@
 use std::process::Command;
 
 use crate::{
+    dist,
     emulators::Emulator,
     postgres::{Disk, Server, Tls},
     python,
@@ -45,17 +46,10 @@ pub(crate) fn bench(sections: &[&str]) -> Result<()> {
 
 /// The function as it is shipped, beside two in Python.
 fn aws() -> Result<()> {
-    let mut build = cargo(&[
-        "build",
-        "--locked",
-        "--profile",
-        "lambda",
-        "-p",
-        "handler-lambda",
-    ]);
-    run(build.env("FIRSTCLAIM_PIPELINE", "tests/bench/lambda.toml"))?;
+    let bootstrap = dist::for_here("tests/bench/lambda.toml")?;
     let python = python::environment("bench/python", "tests/bench/lambda_requirements.txt")?;
     let dynalite = Emulator::dynalite()?;
+    let moto = Emulator::moto()?;
     let mut bench = cargo(&[
         "run",
         "--locked",
@@ -68,8 +62,9 @@ fn aws() -> Result<()> {
         "lambda_bench",
     ]);
     run(bench
-        .env("BENCH_BOOTSTRAP", target().join("lambda/bootstrap"))
+        .env("BENCH_BOOTSTRAP", bootstrap)
         .env("BENCH_PYTHON", python)
+        .env("TEST_MOTO_URL", &moto.url)
         .env("TEST_DYNALITE_URL", &dynalite.url))
 }
 

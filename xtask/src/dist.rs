@@ -10,7 +10,7 @@ use std::{
 
 use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
 
-use crate::run::{Result, cargo, root, run, say, target};
+use crate::run::{Result, cargo, read, root, run, say, target};
 
 const PACKAGE: &str = "handler-lambda";
 const BINARY: &str = "bootstrap";
@@ -39,18 +39,32 @@ const ARCHITECTURES: [Architecture; 2] = [
     },
 ];
 
-/// Builds for the architecture named, or for this machine's, and says where the two are.
-pub(crate) fn aws(architecture: Option<&str>) -> Result<()> {
-    let native = match env::consts::ARCH {
+impl Architecture {
+    fn named(name: &str) -> Result<Self> {
+        ARCHITECTURES
+            .into_iter()
+            .find(|known| known.name == name)
+            .ok_or_else(|| format!("Lambda has x86_64 and arm64, got {name}"))
+    }
+
+    /// Whether this machine runs what is built for it.
+    fn is_native(self) -> bool {
+        self.name == native() && env::consts::OS == "linux"
+    }
+}
+
+/// Lambda's name for this machine's architecture.
+fn native() -> &'static str {
+    match env::consts::ARCH {
         "aarch64" => "arm64",
         other => other,
-    };
-    let named = architecture.unwrap_or(native);
-    let architecture = ARCHITECTURES
-        .into_iter()
-        .find(|known| known.name == named)
-        .ok_or_else(|| format!("Lambda has x86_64 and arm64, got {named}"))?;
-    let binary = build(architecture, named == native && env::consts::OS == "linux")?;
+    }
+}
+
+/// Builds for the architecture named, or for this machine's, and says where the two are.
+pub(crate) fn aws(architecture: Option<&str>) -> Result<()> {
+    let named = architecture.unwrap_or(native());
+    let binary = build(Architecture::named(named)?, None)?;
     let bytes = read(&binary)?;
     check_glibc(&bytes)?;
 
@@ -78,8 +92,14 @@ pub(crate) fn aws(architecture: Option<&str>) -> Result<()> {
     Ok(())
 }
 
-/// Builds the program and returns its path. Zig links against the glibc that Lambda has, whatever this machine's is.
-fn build(architecture: Architecture, native: bool) -> Result<PathBuf> {
+/// Builds the program for this machine as it is shipped, with this contract, and returns its path.
+pub(crate) fn for_here(contract: &str) -> Result<PathBuf> {
+    build(Architecture::named(native())?, Some(contract))
+}
+
+/// Builds the program, with this contract or the environment's, and returns its path. Zig links against the glibc that
+/// Lambda has, whatever this machine's is.
+fn build(architecture: Architecture, contract: Option<&str>) -> Result<PathBuf> {
     let options = [
         "--locked",
         "--profile",
@@ -99,17 +119,24 @@ fn build(architecture: Architecture, native: bool) -> Result<PathBuf> {
         "CARGO_TARGET_{}_LINKER",
         target.to_uppercase().replace('-', "_")
     );
-    if zig {
-        let against = format!("{target}.2.{GLIBC}");
-        run(cargo(&["zigbuild"]).args(options).arg(against))?;
-    } else if native || env::var_os(&linker).is_some() {
-        run(cargo(&["build"]).args(options).arg(target))?;
+    let mut cargo = if zig {
+        let mut cargo = cargo(&["zigbuild"]);
+        cargo.args(options).arg(format!("{target}.2.{GLIBC}"));
+        cargo
+    } else if architecture.is_native() || env::var_os(&linker).is_some() {
+        let mut cargo = cargo(&["build"]);
+        cargo.args(options).arg(target);
+        cargo
     } else {
         return Err(format!(
             "this machine cannot link for {target}: install cargo-zigbuild (pip install cargo-zigbuild) and the target \
              (rustup target add {target}), or set {linker} to a linker for it"
         ));
+    };
+    if let Some(contract) = contract {
+        cargo.env("FIRSTCLAIM_PIPELINE", contract);
     }
+    run(&mut cargo)?;
     Ok(self::target().join(target).join(PROFILE).join(BINARY))
 }
 
@@ -154,10 +181,6 @@ fn write_zip(path: &Path, program: &[u8]) -> std::result::Result<(), Box<dyn std
     archive.write_all(program)?;
     archive.finish()?;
     Ok(())
-}
-
-fn read(path: &Path) -> Result<Vec<u8>> {
-    fs::read(path).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 #[cfg(test)]
