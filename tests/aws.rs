@@ -453,7 +453,12 @@ impl Function {
 
     /// Waits for its end: its exit code, or -1 if a signal killed it.
     pub fn end(&mut self) -> i32 {
-        self.child.wait().unwrap().code().unwrap_or(-1)
+        let mut ended = None;
+        eventually("the function's process ends", || {
+            ended = self.child.try_wait().unwrap();
+            ended.is_some()
+        });
+        ended.unwrap().code().unwrap_or(-1)
     }
 }
 

@@ -12,9 +12,17 @@ use identity_core::{identity::Contract, text::error_chain};
 
 const VARIABLE: &str = "FIRSTCLAIM_PIPELINE";
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() {
+    if let Err(error) = compile_in() {
+        // Cargo tells this as an error of this package, and fails.
+        println!("cargo::error={error}");
+    }
+}
+
+fn compile_in() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-env-changed={VARIABLE}");
-    let root = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("../..");
+    let package = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?);
+    let root = package.ancestors().nth(2).unwrap_or(&package);
     let named = env::var_os(VARIABLE).filter(|name| !name.is_empty());
     let path = root.join(named.map_or_else(|| PathBuf::from("pipeline.toml"), PathBuf::from));
     println!("cargo::rerun-if-changed={}", path.display());

@@ -176,9 +176,9 @@ fn a_signal_stops_the_job_records_it_and_answers_before_the_end() {
     let cloud = Cloud::new(WAITS);
     let mut function = cloud.function(&[]);
     let delivery = delivery(&cloud);
-    let pending = function
-        .api
-        .send(&delivery, deadline_in(Duration::from_secs(120)));
+    // Not the end of the invocation's time.
+    let hours = deadline_in(Duration::from_secs(2 * 60 * 60));
+    let pending = function.api.send(&delivery, hours);
     eventually("the job runs", || !cloud.lines("started").is_empty());
     function.signal("TERM");
     assert_eq!(function.end(), 0, "{}", cloud.log(&function));

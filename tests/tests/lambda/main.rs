@@ -5,6 +5,7 @@
     reason = "a test stops at the first surprise"
 )]
 
+mod building;
 mod deliveries;
 mod deployed;
 mod endings;
