@@ -144,10 +144,15 @@ impl Gate {
     /// Dropping the returned future stops its job; the claim is then ended as `failed` by a task that outlives it.
     pub async fn settle(&self, item: &Item) -> Settled {
         let started = self.clock().monotonic();
-        let mut settled = match self.prepare(item).await {
+        let settled = match self.prepare(item).await {
             Prepared::Settled(settled) => settled,
             Prepared::Job(job) => self.claim_and_run(*job, 0).await,
         };
+        self.finish(item, settled, started).await
+    }
+
+    /// What every settled event comes to: the record that it was sent again from is closed, and the log told.
+    async fn finish(&self, item: &Item, mut settled: Settled, started: Duration) -> Settled {
         if let Some(redriven) = &item.redriven {
             settled = self.close(redriven, settled).await;
         }

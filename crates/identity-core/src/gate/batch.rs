@@ -58,10 +58,23 @@ impl Gate {
             settled[at] = Some(done);
         }
 
+        let settled = items.iter().zip(settled);
+        let finished: Vec<(&Item, Settled)> =
+            stream::iter(settled.filter_map(|(item, settled)| Some((item, settled?))))
+                .map(async |(item, settled)| {
+                    let finish = AssertUnwindSafe(self.finish(item, settled, started));
+                    let finished = finish.catch_unwind().await;
+                    (
+                        item,
+                        finished.unwrap_or_else(|panic| panicked(panic.as_ref())),
+                    )
+                })
+                .buffered(concurrency)
+                .collect()
+                .await;
+
         let mut answers: Vec<ItemAnswer> = Vec::new();
-        for (item, settled) in items.iter().zip(settled) {
-            let Some(settled) = settled else { continue };
-            self.log(&settled, self.clock().monotonic().saturating_sub(started));
+        for (item, settled) in finished {
             let disposition = settled.outcome.disposition();
             match answers
                 .last_mut()

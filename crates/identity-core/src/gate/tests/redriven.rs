@@ -56,15 +56,42 @@ async fn row(bench: &Bench, settled: &Settled) -> (Status, Option<Reason>, u32) 
     (status, reason, redrives)
 }
 
-#[tokio::test(start_paused = true)]
-async fn an_event_that_is_allowed_by_now_becomes_its_job_and_its_record_is_closed() {
+/// The ways by which an event reaches a gate.
+#[derive(Debug, Clone, Copy)]
+enum Way {
+    Alone,
+    InBatch,
+    InOrder,
+}
+
+impl Way {
+    async fn settle(self, gate: &Gate, item: &Item) -> Settled {
+        let items = std::slice::from_ref(item);
+        let mut answers = match self {
+            Self::Alone => return gate.settle(item).await,
+            Self::InBatch => gate.settle_all(items, 2).await,
+            Self::InOrder => gate.settle_groups(items, 2).await,
+        };
+        assert_eq!(answers.len(), 1);
+        let answer = answers.remove(0);
+        assert_eq!(answer.settled.len(), 1);
+        assert_eq!(
+            answer.disposition,
+            answer.settled[0].outcome.disposition(),
+            "{self:?}"
+        );
+        answer.settled[0].clone()
+    }
+}
+
+async fn an_allowed_event_becomes_its_job_and_its_record_is_closed(way: Way) {
     let mut bench = Bench::new(&[Act::Fail]);
     bench.allow = AllowList::parse("other");
-    let refused = bench.gate().settle(&put("a.shp", "e1")).await;
+    let refused = way.settle(&bench.gate(), &put("a.shp", "e1")).await;
     bench.allow = AllowList::Everything;
     let gate = bench.gate();
     let items = redrive(&bench, &gate, refused.key.as_ref().unwrap()).await;
-    let failed = gate.settle(&items[0]).await;
+    let failed = way.settle(&gate, &items[0]).await;
     assert!(
         matches!(failed.outcome, Outcome::Failed { .. }),
         "{failed:?}"
@@ -74,7 +101,7 @@ async fn an_event_that_is_allowed_by_now_becomes_its_job_and_its_record_is_close
         (Status::Failed, Some(Reason::Released), 1),
         "not closed before its event is acknowledged"
     );
-    let done = gate.settle(&items[0]).await;
+    let done = way.settle(&gate, &items[0]).await;
     assert!(
         matches!(done.outcome, Outcome::Done { attempt: 2, .. }),
         "{done:?}"
@@ -82,9 +109,17 @@ async fn an_event_that_is_allowed_by_now_becomes_its_job_and_its_record_is_close
     assert_ne!(done.key, refused.key);
     assert_eq!(
         row(&bench, &refused).await,
-        (Status::Done, Some(Reason::Redriven), 1)
+        (Status::Done, Some(Reason::Redriven), 1),
+        "{way:?}"
     );
     assert!(sweep(&bench, &gate).await.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_event_that_is_allowed_by_now_becomes_its_job_and_its_record_is_closed() {
+    for way in [Way::Alone, Way::InBatch, Way::InOrder] {
+        an_allowed_event_becomes_its_job_and_its_record_is_closed(way).await;
+    }
 }
 
 #[tokio::test(start_paused = true)]
