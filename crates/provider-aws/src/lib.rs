@@ -6,10 +6,12 @@
 mod config;
 mod dynamodb;
 mod error;
+mod http;
 mod s3;
 mod sqs;
 #[cfg(test)]
 mod testing;
+mod trust;
 
 /// A client for SQS, for what is not sent: see [`change_visibility`].
 pub use aws_sdk_sqs::Client as SqsClient;

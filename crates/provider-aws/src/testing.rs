@@ -1,7 +1,7 @@
 //! For tests: configurations for servers on this machine, what the environment names, and servers that answer by a script.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::io::{self, BufRead as _, BufReader, Read, Write};
+use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -78,19 +78,19 @@ pub(crate) fn server(script: Vec<Says>) -> (String, Arc<AtomicUsize>) {
     thread::spawn(move || {
         for connection in listener.incoming() {
             let number = count.fetch_add(1, Ordering::SeqCst);
-            reply(connection.unwrap(), &script[number.min(script.len() - 1)]);
+            reply(connection.unwrap(), &script[number.min(script.len() - 1)]).unwrap();
         }
     });
     (url, asked)
 }
 
 /// Reads one request and answers it; the connection is not used again.
-fn reply(connection: TcpStream, says: &Says) {
+pub(crate) fn reply(connection: impl Read + Write, says: &Says) -> io::Result<()> {
     let mut reader = BufReader::new(connection);
     let mut length = 0;
     loop {
         let mut line = String::new();
-        reader.read_line(&mut line).unwrap();
+        reader.read_line(&mut line)?;
         if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
             length = value.trim().parse().unwrap();
         }
@@ -98,7 +98,7 @@ fn reply(connection: TcpStream, says: &Says) {
             break;
         }
     }
-    reader.read_exact(&mut vec![0; length]).unwrap();
+    reader.read_exact(&mut vec![0; length])?;
     if let Says::Answer {
         status,
         header,
@@ -115,7 +115,7 @@ fn reply(connection: TcpStream, says: &Says) {
             reader.into_inner(),
             "HTTP/1.1 {status} Said\r\nConnection: close\r\nContent-Length: {}\r\n{header}\r\n{body}",
             body.len() + missing
-        )
-        .unwrap();
+        )?;
     }
+    Ok(())
 }
