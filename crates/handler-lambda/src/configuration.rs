@@ -17,6 +17,7 @@ use jobs::{
     dispatch::Dispatch,
     exec::Exec,
     host::{NotText, OsEntropy, SystemClock, variables},
+    leftovers,
 };
 use provider_aws::{Aws, DynamoStore, NoRegion, TableNameError};
 
@@ -91,6 +92,7 @@ pub(crate) async fn configure() -> Result<Handler, ConfigurationError> {
         // The runtime's crate panics without them.
         std::env::var_os(name).ok_or(ConfigurationError::NotLambda(name))?;
     }
+    leftovers::remove(&std::env::temp_dir());
     let table = settings.dedup_table.clone();
     let table = table.ok_or(ConfigurationError::NoTable)?;
     DynamoStore::check_name(&table).map_err(ConfigurationError::Table)?;
@@ -126,7 +128,7 @@ pub(crate) async fn configure() -> Result<Handler, ConfigurationError> {
         claims: claims.clone(),
         contract: contract.clone(),
         outbox: Arc::new(aws.outbox(queue_url)),
-        grace: Resender::GRACE,
+        grace: settings.sweep_grace,
     });
     let gate = Gate::new(Parts {
         contract,

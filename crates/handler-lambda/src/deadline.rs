@@ -27,6 +27,11 @@ pub(crate) fn for_jobs(left: Duration) -> Duration {
     left.saturating_sub((left / 8).clamp(LEAST_MARGIN, MOST_MARGIN))
 }
 
+/// Of the time that is left, how much may pass before the answer is given.
+pub(crate) fn for_answer(left: Duration) -> Duration {
+    left.saturating_sub(LEAST_MARGIN)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

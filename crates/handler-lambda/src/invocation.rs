@@ -74,8 +74,7 @@ impl Handler {
             let source = Source::of(&items);
             let answers = self.settle(&items, source, left).await;
             if source != Source::Other {
-                let now = self.clock.unix_millis();
-                visibility::hide_held(&self.sqs, &answers, now, self.concurrency).await;
+                self.hide_held(&answers, context.deadline).await;
             }
             let counts = Counts::of(&answers);
             let now = self.clock.unix_millis();
@@ -116,6 +115,21 @@ impl Handler {
             biased;
             never = self.stop_in_time(&gate, left.map(deadline::for_jobs)) => match never {},
             answers = settle => answers,
+        }
+    }
+
+    /// Hides what others hold, but for no longer than the answer can wait: without it, all of the batch comes again.
+    async fn hide_held(&self, answers: &[ItemAnswer], deadline: u64) {
+        let now = self.clock.unix_millis();
+        let hide = visibility::hide_held(&self.sqs, answers, now, self.concurrency);
+        match deadline::left(deadline, now).map(deadline::for_answer) {
+            None => hide.await,
+            Some(time) => tokio::select! {
+                () = hide => {}
+                () = self.clock.sleep(time) => {
+                    tracing::warn!("the invocation's time is over: held messages keep their visibility");
+                }
+            },
         }
     }
 

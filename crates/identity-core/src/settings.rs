@@ -33,10 +33,11 @@ const TTL: &str = "DEDUP_TTL_SECONDS";
 const TABLE: &str = "DEDUP_TABLE";
 const AZURE_ACCOUNT: &str = "AZURE_STORAGE_ACCOUNT";
 const REDRIVE_QUEUE: &str = "FIRSTCLAIM_REDRIVE_QUEUE";
+const SWEEP_GRACE: &str = "FIRSTCLAIM_SWEEP_GRACE_SECONDS";
 const DISPATCH_QUEUE: &str = "FIRSTCLAIM_DISPATCH_QUEUE";
 
 /// Every variable, in the order in which people are told of them.
-pub const VARIABLES: [Variable; 11] = [
+pub const VARIABLES: [Variable; 12] = [
     Variable {
         name: LEASE,
         default: "120",
@@ -89,6 +90,11 @@ pub const VARIABLES: [Variable; 11] = [
         meaning: "on Lambda: URL of the SQS queue that a sweep sends events to again",
     },
     Variable {
+        name: SWEEP_GRACE,
+        default: "900",
+        meaning: "on Lambda: how long a sweep leaves a claim to its own source, in seconds; longer than a message stays hidden",
+    },
+    Variable {
         name: DISPATCH_QUEUE,
         default: "",
         meaning: "URL of the SQS queue that jobs are handed to, if the pipeline says `dispatch = true`",
@@ -129,6 +135,8 @@ pub struct Settings {
     pub azure_account: Option<String>,
     /// URL of the queue that a sweep sends events to.
     pub redrive_queue: Option<String>,
+    /// How long a sweep leaves a claim to its own source.
+    pub sweep_grace: Duration,
     /// URL of the queue that jobs are handed to.
     pub dispatch_queue: Option<String>,
 }
@@ -186,6 +194,7 @@ impl Settings {
             dedup_table: None,
             azure_account: None,
             redrive_queue: None,
+            sweep_grace: Duration::from_secs(900),
             dispatch_queue: None,
         };
         for (name, value) in vars {
@@ -217,6 +226,9 @@ impl Settings {
             TABLE => self.dedup_table = Some(value).filter(|name| !name.is_empty()),
             AZURE_ACCOUNT => self.azure_account = Some(value).filter(|name| !name.is_empty()),
             REDRIVE_QUEUE => self.redrive_queue = Some(value).filter(|url| !url.is_empty()),
+            SWEEP_GRACE => {
+                self.sweep_grace = Duration::from_secs(number(SWEEP_GRACE, &value, 1, 14 * 86_400)?)
+            }
             DISPATCH_QUEUE => self.dispatch_queue = Some(value).filter(|url| !url.is_empty()),
             LOG_FORMAT => {
                 self.log_format = match value.as_str() {
@@ -300,12 +312,14 @@ mod tests {
             (TABLE, "jobs"),
             (AZURE_ACCOUNT, "acct"),
             (REDRIVE_QUEUE, "https://queue"),
+            (SWEEP_GRACE, "11"),
             (DISPATCH_QUEUE, "https://jobs"),
         ])
         .unwrap();
         assert_eq!(settings.dedup_table.as_deref(), Some("jobs"));
         assert_eq!(settings.azure_account.as_deref(), Some("acct"));
         assert_eq!(settings.redrive_queue.as_deref(), Some("https://queue"));
+        assert_eq!(settings.sweep_grace, Duration::from_secs(11));
         assert_eq!(settings.dispatch_queue.as_deref(), Some("https://jobs"));
         assert_eq!(read(&[(AZURE_ACCOUNT, "")]).unwrap().azure_account, None);
         assert_eq!(settings.terms.lease, Duration::from_secs(7));

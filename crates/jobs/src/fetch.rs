@@ -16,6 +16,8 @@ use identity_core::{
 use tempfile::TempDir;
 use tokio::io::{AsyncWriteExt as _, BufReader};
 
+use crate::leftovers;
+
 /// The longest file name of the usual file systems, in bytes.
 const NAME_MAX: usize = 255;
 
@@ -41,7 +43,7 @@ impl LocalCopy {
             .map_err(|error| fetch_error(object, error))?;
         let io = |error| fetch_error(object, error);
         let folder = tempfile::Builder::new()
-            .prefix("firstclaim-")
+            .prefix(&leftovers::prefix())
             .tempdir()
             .map_err(io)?;
         let path = folder

@@ -58,6 +58,20 @@ fn a_job_whose_function_was_killed_is_finished_by_a_later_delivery() {
         1,
         "{ended:?}"
     );
+    // Its copy of the object is gone once the environment has a process again.
+    let copies = || {
+        let names = std::fs::read_dir(std::env::temp_dir()).unwrap();
+        let of_first = format!("firstclaim-{}-", first.id());
+        names
+            .filter(|entry| {
+                let name = entry.as_ref().unwrap().file_name();
+                name.to_string_lossy().starts_with(&of_first)
+            })
+            .count()
+    };
+    let next = cloud.function(&[]);
+    next.api.invoke(r#"{"Records":[]}"#).unwrap();
+    assert_eq!(copies(), 0);
 }
 
 #[test]
@@ -105,6 +119,33 @@ fn a_held_message_comes_again_even_if_it_cannot_be_hidden() {
     assert_eq!(failures(&other.api.invoke(&delivery)), ["m"]);
     assert!(
         cloud.log(&other).contains("was not changed"),
+        "{}",
+        cloud.log(&other)
+    );
+    go(&cloud);
+    assert_eq!(failures(&held.answer()), [""; 0]);
+}
+
+#[test]
+fn a_queue_that_does_not_answer_does_not_take_the_answers_time() {
+    // It takes connections, and that is all.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", silent.local_addr().unwrap());
+    let cloud = Cloud::new(WAITS);
+    let holder = cloud.function(&[]);
+    let other = cloud.function(&[("AWS_ENDPOINT_URL_SQS", &url)]);
+    let delivery = delivery(&cloud);
+    let held = holder
+        .api
+        .send(&delivery, deadline_in(Duration::from_secs(120)));
+    eventually("the job runs", || !cloud.lines("started").is_empty());
+    // Less than a call to the queue may take.
+    let soon = other
+        .api
+        .send(&delivery, deadline_in(Duration::from_secs(6)));
+    assert_eq!(failures(&soon.answer()), ["m"]);
+    assert!(
+        cloud.log(&other).contains("keep their visibility"),
         "{}",
         cloud.log(&other)
     );
