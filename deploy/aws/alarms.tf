@@ -21,11 +21,14 @@ resource "aws_cloudwatch_metric_alarm" "queue_not_empty" {
   ok_actions          = var.alarm_topic_arns
 }
 
-# Metrics of the program: `stuck` is what a sweep had to hand out again, `rejected` what waits for a person.
+# Metrics of the program. A failed job of a queue is no failed invocation: its message is named in the answer.
 locals {
   program_alarms = {
-    stuck    = "Claims are stuck: sweeps hand them out again and they do not end. `firstclaim claims list` names them."
-    rejected = "Jobs were rejected and wait for a person. `firstclaim claims list --status rejected` names them."
+    stuck       = "Claims are stuck: sweeps had to hand them out again. `firstclaim claims list` names them."
+    failed      = "Jobs fail, and are tried again. `firstclaim claims list --status failed` names them, and the log why."
+    unavailable = "Events could not be settled, and come again: the table, the bucket or the function's time was away. The log says which."
+    rejected    = "Jobs were rejected and wait for a person. `firstclaim claims list --status rejected` names them."
+    collapsed   = "Objects were rejected because another one has their job ID. `firstclaim claims list --status rejected` names them."
   }
 
   lambda_alarms = {
@@ -44,7 +47,7 @@ resource "aws_cloudwatch_metric_alarm" "program" {
   dimensions          = { FunctionName = local.function }
   statistic           = "Sum"
   period              = 900
-  evaluation_periods  = each.key == "stuck" ? 2 : 1
+  evaluation_periods  = 1
   comparison_operator = "GreaterThanThreshold"
   threshold           = 0
   treat_missing_data  = "notBreaching"

@@ -46,8 +46,14 @@ resource "aws_s3_bucket_notification" "objects" {
     }
   }
 
-  # S3 tries each target when it is named, so it must be allowed by then.
-  depends_on = [aws_sns_topic_policy.events, aws_lambda_permission.bucket]
+  # S3 tries each target when it is named, so it must be allowed by then; and what it sends must arrive from the first event
+  # on: a topic without a subscriber, and a bus without a target, lose it.
+  depends_on = [
+    aws_sns_topic_policy.events,
+    aws_sns_topic_subscription.queue,
+    aws_cloudwatch_event_target.queue,
+    aws_lambda_permission.bucket,
+  ]
 }
 
 resource "aws_lambda_permission" "bucket" {
@@ -108,6 +114,11 @@ resource "aws_sns_topic_subscription" "queue" {
   protocol             = "sqs"
   endpoint             = aws_sqs_queue.events.arn
   raw_message_delivery = true
+
+  # What the queue refuses.
+  redrive_policy = jsonencode({ deadLetterTargetArn = aws_sqs_queue.dead_letters.arn })
+
+  depends_on = [aws_sqs_queue_policy.dead_letters]
 }
 
 resource "aws_cloudwatch_event_rule" "objects" {
@@ -132,4 +143,11 @@ resource "aws_cloudwatch_event_target" "queue" {
 
   rule = aws_cloudwatch_event_rule.objects[0].name
   arn  = aws_sqs_queue.events.arn
+
+  # What the queue refuses.
+  dead_letter_config {
+    arn = aws_sqs_queue.dead_letters.arn
+  }
+
+  depends_on = [aws_sqs_queue_policy.dead_letters]
 }

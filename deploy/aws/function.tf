@@ -10,8 +10,10 @@ locals {
     FIRSTCLAIM_MAX_ATTEMPTS  = tostring(var.max_attempts)
     FIRSTCLAIM_ALLOW         = local.bucket
     FIRSTCLAIM_REDRIVE_QUEUE = aws_sqs_queue.events.url
-    FIRSTCLAIM_LOG           = var.log_level
-    FIRSTCLAIM_LOG_FORMAT    = "json"
+    # A failed job's message comes again once it is visible: until then a sweep would only send it twice.
+    FIRSTCLAIM_SWEEP_GRACE_SECONDS = tostring(local.visibility + 900)
+    FIRSTCLAIM_LOG                 = var.log_level
+    FIRSTCLAIM_LOG_FORMAT          = "json"
   }
 }
 

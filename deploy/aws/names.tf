@@ -18,6 +18,7 @@ locals {
   table_arn              = "arn:${local.partition}:dynamodb:${local.here}:table/${local.table}"
   log_group_arn          = "arn:${local.partition}:logs:${local.here}:log-group:/aws/lambda/${local.function}"
   queue_arn              = "arn:${local.partition}:sqs:${local.here}:${var.name}-events"
+  dead_letters_arn       = "arn:${local.partition}:sqs:${local.here}:${var.name}-dead-letters"
   failed_invocations_arn = "arn:${local.partition}:sqs:${local.here}:${var.name}-failed-invocations"
   topic_arn              = "arn:${local.partition}:sns:${local.here}:${var.name}-events"
   rule_arn               = "arn:${local.partition}:events:${local.here}:rule/${var.name}-objects"

@@ -3,13 +3,12 @@
 locals {
   visibility = coalesce(var.visibility_seconds, 6 * var.timeout_seconds + var.batching_window_seconds)
 
-  # Who may send to the queue: the service, and which of the account's things it must act for.
-  senders = {
-    sqs         = { service = "s3.amazonaws.com", for = local.bucket_arn }
+  # Who may send to the queue for the bucket's events: the service, and which of the account's things it must act for.
+  relays = {
     sns         = { service = "sns.amazonaws.com", for = local.topic_arn }
     eventbridge = { service = "events.amazonaws.com", for = local.rule_arn }
   }
-  sender = lookup(local.senders, var.source_kind, null)
+  relay = lookup(local.relays, var.source_kind, null)
 }
 
 resource "aws_sqs_queue" "events" {
@@ -61,6 +60,35 @@ resource "aws_sqs_queue" "dead_letters" {
   sqs_managed_sse_enabled   = true
 }
 
+# What is between the bucket and the queue may put here what the queue refused.
+data "aws_iam_policy_document" "dead_letters" {
+  count = local.relay == null ? 0 : 1
+
+  statement {
+    sid       = "Refused"
+    actions   = ["sqs:SendMessage"]
+    resources = [local.dead_letters_arn]
+
+    principals {
+      type        = "Service"
+      identifiers = [local.relay.service]
+    }
+
+    condition {
+      test     = "ArnEquals"
+      variable = "aws:SourceArn"
+      values   = [local.relay.for]
+    }
+  }
+}
+
+resource "aws_sqs_queue_policy" "dead_letters" {
+  count = local.relay == null ? 0 : 1
+
+  queue_url = aws_sqs_queue.dead_letters.url
+  policy    = data.aws_iam_policy_document.dead_letters[0].json
+}
+
 resource "aws_sqs_queue_redrive_allow_policy" "dead_letters" {
   queue_url = aws_sqs_queue.dead_letters.url
 
@@ -96,11 +124,36 @@ data "aws_iam_policy_document" "queue" {
     }
   }
 
+  # Whatever the source is: while it is changed, events come the way they came.
+  statement {
+    sid       = "Bucket"
+    actions   = ["sqs:SendMessage"]
+    resources = [local.queue_arn]
+
+    principals {
+      type        = "Service"
+      identifiers = ["s3.amazonaws.com"]
+    }
+
+    condition {
+      test     = "ArnEquals"
+      variable = "aws:SourceArn"
+      values   = [local.bucket_arn]
+    }
+
+    # A bucket's ARN does not say whose it is.
+    condition {
+      test     = "StringEquals"
+      variable = "aws:SourceAccount"
+      values   = [local.account]
+    }
+  }
+
   dynamic "statement" {
-    for_each = local.sender[*]
+    for_each = local.relay[*]
 
     content {
-      sid       = "Events"
+      sid       = "Relay"
       actions   = ["sqs:SendMessage"]
       resources = [local.queue_arn]
 
@@ -113,12 +166,6 @@ data "aws_iam_policy_document" "queue" {
         test     = "ArnEquals"
         variable = "aws:SourceArn"
         values   = [statement.value.for]
-      }
-
-      condition {
-        test     = "StringEquals"
-        variable = "aws:SourceAccount"
-        values   = [local.account]
       }
     }
   }

@@ -137,7 +137,7 @@ variable "disk_megabytes" {
 }
 
 variable "timeout_seconds" {
-  description = "How long one invocation may take. It must be enough for the longest job."
+  description = "How long one invocation may take. It must be enough for the longest job, and for all jobs of a batch."
   type        = number
   default     = 300
 
@@ -256,9 +256,9 @@ variable "retention_seconds" {
 }
 
 variable "batch_size" {
-  description = "Messages given to one invocation."
+  description = "Messages given to one invocation. More than one is for short jobs: all of a batch must fit into the timeout."
   type        = number
-  default     = 10
+  default     = 1
 
   validation {
     condition     = var.batch_size >= 1 && (var.batch_size <= 10 || var.batching_window_seconds >= 1) && var.batch_size <= 10000

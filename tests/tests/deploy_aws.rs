@@ -102,6 +102,20 @@ fn allowed(policy: &Value) -> Vec<(&str, &str)> {
     allowed
 }
 
+/// The services that a queue's policy lets send.
+fn senders<'a>(policies: &'a [(String, Value)], address: &str) -> Vec<&'a str> {
+    policies
+        .iter()
+        .filter(|(of, _)| of == address)
+        .flat_map(|(_, policy)| policy["Statement"].as_array().unwrap())
+        .filter(|statement| statement["Effect"] == "Allow")
+        .map(|statement| {
+            assert_eq!(statement["Action"], "sqs:SendMessage");
+            statement["Principal"]["Service"].as_str().unwrap()
+        })
+        .collect()
+}
+
 #[test]
 fn a_wide_policy_is_found() {
     let policy = |action: Value, resource: Value| json!({"Statement": [{"Effect": "Allow", "Action": action, "Resource": resource}]});
@@ -158,12 +172,15 @@ fn policies_are_narrow_and_bad_settings_are_refused() {
             ),
         ]);
         let policies = policies(&plan);
-        // Two roles, whom they trust, and the queue; the topic has one of its own.
-        assert_eq!(
-            policies.len(),
-            if source == "sns" { 6 } else { 5 },
-            "{source}: {policies:#?}"
-        );
+        // Two roles, whom they trust, and the queue; what is between may use the dead-letter queue, and the topic has one of
+        // its own.
+        let relay = match source {
+            "sns" => Some("sns.amazonaws.com"),
+            "eventbridge" => Some("events.amazonaws.com"),
+            _ => None,
+        };
+        let count = 5 + usize::from(relay.is_some()) + usize::from(source == "sns");
+        assert_eq!(policies.len(), count, "{source}: {policies:#?}");
         for (address, policy) in &policies {
             assert_eq!(
                 too_wide(policy),
@@ -171,18 +188,11 @@ fn policies_are_narrow_and_bad_settings_are_refused() {
                 "{source}: {address}"
             );
         }
-        let senders: Vec<_> = policies
-            .iter()
-            .filter(|(address, _)| address == "aws_sqs_queue.events")
-            .flat_map(|(_, policy)| allowed(policy))
-            .collect();
-        let queue = "arn:aws:sqs:eu-central-1:123456789012:firstclaim-events";
-        let expected = if source == "direct" {
-            vec![]
-        } else {
-            vec![("sqs:SendMessage", queue)]
-        };
-        assert_eq!(senders, expected, "{source}");
+        let of_relay: Vec<&str> = relay.into_iter().collect();
+        let of_all: Vec<&str> = ["s3.amazonaws.com"].into_iter().chain(relay).collect();
+        assert_eq!(senders(&policies, "aws_sqs_queue.events"), of_all);
+        let dead_letters = "aws_sqs_queue_policy.dead_letters[0]";
+        assert_eq!(senders(&policies, dead_letters), of_relay, "{source}");
     }
     refused(&deployment);
 }

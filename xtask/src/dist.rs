@@ -83,7 +83,7 @@ pub(crate) fn aws(architecture: Option<&str>) -> Result<()> {
     let size = read(&archive)?.len();
     let platform = if named == "x86_64" { "amd64" } else { named };
     say(&format!(
-        "\n{} ({}.{} MB)\ndocker build --platform linux/{platform} {}",
+        "\n{} ({}.{} MB)\ndocker build --platform linux/{platform} --provenance=false {}",
         archive.display(),
         size / 1_000_000,
         size % 1_000_000 / 100_000,
