@@ -154,9 +154,18 @@ variable "reserved_concurrency" {
 }
 
 variable "environment" {
-  description = "Further environment variables of the function, for its jobs. They go over those set here."
+  description = "Further environment variables of the function, for its jobs. The program's own are set here, but for FIRSTCLAIM_CONCURRENCY and FIRSTCLAIM_DISPATCH_QUEUE."
   type        = map(string)
   default     = {}
+
+  validation {
+    # What the function does not know, it refuses; what another variable sets would no longer fit the rest.
+    condition = alltrue([
+      for name in keys(var.environment) :
+      !can(regex("^(FIRSTCLAIM_|DEDUP_)", name)) || contains(["FIRSTCLAIM_CONCURRENCY", "FIRSTCLAIM_DISPATCH_QUEUE"], name)
+    ])
+    error_message = "environment must not have FIRSTCLAIM_ or DEDUP_ variables but FIRSTCLAIM_CONCURRENCY and FIRSTCLAIM_DISPATCH_QUEUE: the others have variables here."
+  }
 }
 
 variable "job_policy_arns" {
@@ -166,9 +175,14 @@ variable "job_policy_arns" {
 }
 
 variable "log_level" {
-  description = "Log filter (FIRSTCLAIM_LOG), e.g. info or identity_core=debug."
+  description = "Log filter (FIRSTCLAIM_LOG), e.g. info, or info,identity_core=debug. Events are told at info."
   type        = string
   default     = "info"
+
+  validation {
+    condition     = can(regex("^(off|error|warn|info|debug|trace)(,[a-z0-9_:]+=(off|error|warn|info|debug|trace))*$", var.log_level))
+    error_message = "log_level must be off, error, warn, info, debug or trace, and then, after commas, MODULE=LEVEL."
+  }
 }
 
 variable "log_retention_days" {
@@ -183,6 +197,11 @@ variable "table_name" {
   description = "Name of the table of claims. Null: NAME-claims."
   type        = string
   default     = null
+
+  validation {
+    condition     = var.table_name == null ? true : can(regex("^[A-Za-z0-9._-]{3,255}$", var.table_name))
+    error_message = "A table's name has 3 to 255 letters, digits, dots, dashes and underscores."
+  }
 }
 
 variable "lease_seconds" {
@@ -191,8 +210,8 @@ variable "lease_seconds" {
   default     = 120
 
   validation {
-    condition     = var.lease_seconds >= 10
-    error_message = "The lease must be at least 10 seconds: it is renewed while the job runs."
+    condition     = var.lease_seconds >= 10 && var.lease_seconds <= 86400 && floor(var.lease_seconds) == var.lease_seconds
+    error_message = "The lease must be 10 to 86,400 whole seconds: it is renewed while the job runs."
   }
 }
 
@@ -202,8 +221,8 @@ variable "max_attempts" {
   default     = 10
 
   validation {
-    condition     = var.max_attempts >= 1
-    error_message = "A job needs at least one attempt."
+    condition     = var.max_attempts >= 1 && var.max_attempts <= 1000000 && floor(var.max_attempts) == var.max_attempts
+    error_message = "A job needs 1 to 1,000,000 attempts."
   }
 }
 
@@ -223,6 +242,11 @@ variable "sweep_schedule" {
   description = "How often claims that nobody redelivers are handed out again: an expression of EventBridge Scheduler."
   type        = string
   default     = "rate(5 minutes)"
+
+  validation {
+    condition     = can(regex("^(rate|cron)\\(.+\\)$", var.sweep_schedule))
+    error_message = "sweep_schedule must be rate(…) or cron(…)."
+  }
 }
 
 # The queue.

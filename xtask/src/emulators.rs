@@ -130,7 +130,7 @@ pub(crate) fn up() -> Result<()> {
     say(&format!(
         "
 # Amazon's services (moto), for every program that uses an SDK:
-export AWS_ENDPOINT_URL={moto} AWS_REGION=eu-central-1 AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test
+export AWS_ENDPOINT_URL={moto} AWS_REGION=eu-central-1 AWS_DEFAULT_REGION=eu-central-1 AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test
 # What tests look for. PostgreSQL's is a --store of firstclaim, too.
 export TEST_MOTO_URL={moto} TEST_DYNALITE_URL={dynalite}
 export TEST_POSTGRES_URL={postgres}

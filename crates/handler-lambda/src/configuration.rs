@@ -78,10 +78,13 @@ pub(crate) enum ConfigurationError {
 
 /// Reads everything, and opens connections.
 pub(crate) async fn configure() -> Result<Handler, ConfigurationError> {
-    let settings = settings()?;
-    logging::start(&settings).map_err(|source| ConfigurationError::Filter {
-        got: settings.log.clone(),
-        source,
+    let settings = settings().inspect_err(|_| logging::start_plain())?;
+    logging::start(&settings).map_err(|source| {
+        logging::start_plain();
+        ConfigurationError::Filter {
+            got: settings.log.clone(),
+            source,
+        }
     })?;
     for name in [
         "AWS_LAMBDA_RUNTIME_API",

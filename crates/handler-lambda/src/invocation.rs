@@ -76,12 +76,12 @@ impl Handler {
             if source != Source::Other {
                 self.hide_held(&answers, context.deadline).await;
             }
-            let counts = Counts::of(&answers);
+            let runs = self.job.take();
+            let counts = Counts::of(&answers, &runs);
             let now = self.clock.unix_millis();
-            let line = self
-                .metrics
-                .invocation(request_id, now, &counts, &self.job.take());
-            metrics::emit(&line);
+            for line in self.metrics.invocation(request_id, now, &counts, &runs) {
+                metrics::emit(&line);
+            }
             reply(source, &answers, &counts)
         }
         .instrument(span)

@@ -9,11 +9,21 @@ use tracing_subscriber::{EnvFilter, filter::ParseError};
 ///
 /// [`ParseError`] of a filter that is none.
 pub(crate) fn start(settings: &Settings) -> Result<(), ParseError> {
+    start_with(EnvFilter::try_new(&settings.log)?, settings.log_format);
+    Ok(())
+}
+
+/// Starts the log for the one line that says why the settings cannot be used.
+pub(crate) fn start_plain() {
+    start_with(EnvFilter::new("info"), LogFormat::Json);
+}
+
+fn start_with(filter: EnvFilter, format: LogFormat) {
     let builder = tracing_subscriber::fmt()
-        .with_env_filter(EnvFilter::try_new(&settings.log)?)
+        .with_env_filter(filter)
         .with_writer(std::io::stderr)
         .with_ansi(false);
-    match settings.log_format {
+    match format {
         LogFormat::Text => builder.init(),
         LogFormat::Json => builder
             .json()
@@ -21,5 +31,4 @@ pub(crate) fn start(settings: &Settings) -> Result<(), ParseError> {
             .with_span_list(false)
             .init(),
     }
-    Ok(())
 }

@@ -3,6 +3,7 @@
 //! <https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html>
 
 use std::{
+    collections::HashSet,
     io::Write as _,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
@@ -10,7 +11,7 @@ use std::{
 
 use async_trait::async_trait;
 use identity_core::{
-    claim::{Lease, Reason, UnixMillis},
+    claim::{ClaimKey, Lease, Reason, UnixMillis},
     gate::{ItemAnswer, Outcome},
     host::Clock,
     job::{Job, JobContext, JobError, Output},
@@ -32,12 +33,16 @@ pub(crate) struct Counts {
     pub(crate) collapsed: u64,
     pub(crate) ignored: u64,
     pub(crate) unavailable: u64,
+    /// Attempts that were won here.
+    pub(crate) claimed: u64,
 }
 
 impl Counts {
-    /// Counts what became of the events of a delivery.
-    pub(crate) fn of(answers: &[ItemAnswer]) -> Self {
+    /// Counts what became of the events of a delivery, whose jobs ran so.
+    pub(crate) fn of(answers: &[ItemAnswer], runs: &[Run]) -> Self {
         let mut counts = Self::default();
+        // Equal events of one delivery share an attempt, and not every attempt comes to a run.
+        let mut won: HashSet<_> = runs.iter().map(|run| (&run.key, run.attempt)).collect();
         for settled in answers.iter().flat_map(|answer| &answer.settled) {
             let count = match &settled.outcome {
                 Outcome::Done { .. } => &mut counts.done,
@@ -53,12 +58,16 @@ impl Counts {
                 Outcome::Unavailable { .. } => &mut counts.unavailable,
             };
             *count += 1;
+            if let (Some(key), Some(attempt)) = (&settled.key, settled.outcome.attempt()) {
+                won.insert((key, attempt));
+            }
         }
+        counts.claimed = u64::try_from(won.len()).unwrap_or(u64::MAX);
         counts
     }
 
     /// The counts by their names.
-    pub(crate) fn named(&self) -> [(&'static str, u64); 8] {
+    pub(crate) fn named(&self) -> [(&'static str, u64); 9] {
         [
             ("done", self.done),
             ("duplicate", self.duplicate),
@@ -68,6 +77,7 @@ impl Counts {
             ("collapsed", self.collapsed),
             ("ignored", self.ignored),
             ("unavailable", self.unavailable),
+            ("claimed", self.claimed),
         ]
     }
 }
@@ -82,27 +92,33 @@ pub(crate) struct Metrics {
 }
 
 impl Metrics {
-    /// The line for one invocation: counts, and how long each job ran.
+    /// The lines for one invocation: counts, and how long each job ran. A line holds so many values of a metric and no
+    /// more; what is left has further lines.
     pub(crate) fn invocation(
         &self,
         request_id: &str,
         now: UnixMillis,
         counts: &Counts,
-        jobs: &[Duration],
-    ) -> String {
+        runs: &[Run],
+    ) -> Vec<String> {
         let mut metrics: Vec<(&str, &str, Value)> = counts
             .named()
             .into_iter()
             .map(|(name, count)| (name, "Count", count.into()))
             .collect();
-        metrics.push(("claimed", "Count", jobs.len().into()));
-        if !jobs.is_empty() {
-            let millis = jobs.iter().take(MOST_VALUES);
-            let millis = millis.map(|job| u64::try_from(job.as_millis()).unwrap_or(u64::MAX));
+        let mut lines = Vec::new();
+        for runs in runs.chunks(MOST_VALUES) {
+            let millis = runs
+                .iter()
+                .map(|run| u64::try_from(run.took.as_millis()).unwrap_or(u64::MAX));
             let millis = Value::from(millis.collect::<Vec<_>>());
             metrics.push(("job_milliseconds", "Milliseconds", millis));
+            lines.push(self.line(request_id, now, std::mem::take(&mut metrics)));
         }
-        self.line(request_id, now, metrics)
+        if lines.is_empty() {
+            lines.push(self.line(request_id, now, metrics));
+        }
+        lines
     }
 
     /// The line for one sweep: how many claims it found stuck.
@@ -148,7 +164,15 @@ pub(crate) fn emit(line: &str) {
 pub(crate) struct TimedJob {
     job: Arc<dyn Job>,
     clock: Arc<dyn Clock>,
-    times: Mutex<Vec<Duration>>,
+    runs: Mutex<Vec<Run>>,
+}
+
+/// A run that has ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Run {
+    pub(crate) key: ClaimKey,
+    pub(crate) attempt: u32,
+    pub(crate) took: Duration,
 }
 
 impl TimedJob {
@@ -157,30 +181,32 @@ impl TimedJob {
         Self {
             job,
             clock,
-            times: Mutex::default(),
+            runs: Mutex::default(),
         }
     }
 
-    /// The times of the runs that have ended since this was asked last.
-    pub(crate) fn take(&self) -> Vec<Duration> {
-        std::mem::take(&mut self.times.lock().unwrap_or_else(PoisonError::into_inner))
+    /// The runs that have ended since this was asked last.
+    pub(crate) fn take(&self) -> Vec<Run> {
+        std::mem::take(&mut self.runs.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// Notes a run's time when it ends or is dropped.
-struct Run<'a> {
+/// Notes a run when it ends or is dropped.
+struct Running<'a> {
     of: &'a TimedJob,
+    lease: &'a Lease,
     started: Duration,
 }
 
-impl Drop for Run<'_> {
+impl Drop for Running<'_> {
     fn drop(&mut self) {
-        let took = self.of.clock.monotonic().saturating_sub(self.started);
-        self.of
-            .times
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(took);
+        let run = Run {
+            key: self.lease.key().clone(),
+            attempt: self.lease.attempt(),
+            took: self.of.clock.monotonic().saturating_sub(self.started),
+        };
+        let mut runs = self.of.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        runs.push(run);
     }
 }
 
@@ -191,8 +217,9 @@ impl Job for TimedJob {
     }
 
     async fn run(&self, lease: &Lease, context: &JobContext) -> Result<Output, JobError> {
-        let _run = Run {
+        let _running = Running {
             of: self,
+            lease,
             started: self.clock.monotonic(),
         };
         self.job.run(lease, context).await
@@ -211,18 +238,30 @@ mod tests {
         };
         let counts = Counts {
             duplicate: 3,
+            claimed: 101,
             ..Counts::default()
         };
-        let jobs = vec![Duration::from_micros(1_999); MOST_VALUES + 1];
-        let line = metrics.invocation("r1", UnixMillis(7), &counts, &jobs);
-        assert!(!line.contains('\n'));
-        let line: Value = serde_json::from_str(&line).unwrap();
+        let run = Run {
+            key: ClaimKey::from_digest([7; 32]),
+            attempt: 1,
+            took: Duration::from_micros(1_999),
+        };
+        let jobs = vec![run; MOST_VALUES + 1];
+        let lines = metrics.invocation("r1", UnixMillis(7), &counts, &jobs);
+        assert!(lines.iter().all(|line| !line.contains('\n')));
+        let [line, more] = lines.as_slice() else {
+            panic!("{lines:?}")
+        };
+        let more: Value = serde_json::from_str(more).unwrap();
+        assert_eq!(more["job_milliseconds"], json!([1]));
+        assert_eq!(more["duplicate"], Value::Null, "counted once");
+        let line: Value = serde_json::from_str(line).unwrap();
         let directive = &line["_aws"]["CloudWatchMetrics"][0];
         assert_eq!(line["_aws"]["Timestamp"], 7);
         assert_eq!(directive["Namespace"], "firstclaim");
         assert_eq!(line["FunctionName"], "handler");
         assert_eq!(line["duplicate"], 3);
-        assert_eq!(line["claimed"], MOST_VALUES + 1);
+        assert_eq!(line["claimed"], 101);
         assert_eq!(line["job_milliseconds"], json!(vec![1; MOST_VALUES]));
         let declared = directive["Metrics"].as_array().unwrap();
         assert_eq!(declared.len(), 10);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use identity_core::{
-    claim::{ClaimKey, Record, Resent},
+    claim::{ClaimKey, Record, ResendError, Resent},
     text::error_chain,
 };
 use lambda_runtime::Diagnostic;
@@ -50,6 +50,10 @@ impl Handler {
                 () = self.clock.sleep(time) => None,
             },
         };
+        if let Some(Err(ResendError::Claim { .. } | ResendError::Outbox { .. })) = &swept {
+            // The one that could not be sent is stuck all the more.
+            stuck += 1;
+        }
         metrics::emit(
             &self
                 .metrics

@@ -156,25 +156,29 @@ impl Gate {
         if let Some(redriven) = &item.redriven {
             settled = self.close(redriven, settled).await;
         }
-        self.log(&settled, self.clock().monotonic().saturating_sub(started));
-        settled
-    }
-
-    fn log(&self, settled: &Settled, took: Duration) {
-        let Settled { key, uri, outcome } = settled;
+        let took = self.clock().monotonic().saturating_sub(started);
+        let Settled { key, uri, outcome } = &settled;
         tracing::info!(
             job_id = key.as_ref().map(ClaimKey::as_str),
             uri,
+            message_id = item.origin.message_id,
             outcome = outcome.as_str(),
+            reason = outcome.reason(),
             attempt = outcome.attempt(),
             millis = u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
             error = outcome.error(),
             "event"
         );
+        settled
     }
 
     /// Everything before the claim: may this event be a job, of which version, under which ID?
     async fn prepare(&self, item: &Item) -> Prepared {
+        if let Reading::Event(event) | Reading::Incomplete(event) = &item.reading
+            && let Some(unreadable) = event.too_long()
+        {
+            return self.unreadable(&unreadable).await;
+        }
         let event = match &item.reading {
             Reading::Event(event) => event,
             Reading::Ignored(kind) => return ignored(None, NoJob::Kind(*kind)),
@@ -282,7 +286,11 @@ impl Gate {
             .claim(&key, &recorded, &self.inner.pipeline)
             .await
         {
-            Ok(Claimed::Won(lease)) => self.run(lease, object, followed).await,
+            Ok(Claimed::Won(lease)) => {
+                // A process that is killed leaves at least this.
+                tracing::info!(job_id = %key, uri, attempt = lease.attempt(), "claimed");
+                self.run(lease, object, followed).await
+            }
             Ok(Claimed::Ended { record, likeness }) => {
                 self.ended(&key, &record, &likeness, &recorded)
             }

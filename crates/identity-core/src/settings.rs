@@ -221,15 +221,19 @@ impl Settings {
             LEASE => self.terms.lease = Duration::from_secs(number(LEASE, &value, 1, 86_400)?),
             MAX_ATTEMPTS => self.terms.max_attempts = number(MAX_ATTEMPTS, &value, 1, 1_000_000)?,
             CONCURRENCY => self.concurrency = Some(number(CONCURRENCY, &value, 1, 100_000)?),
+            ALLOW if value.contains("://") => {
+                let expected = "containers without a scheme, e.g. `bucket`".to_owned();
+                return Err(invalid(ALLOW, expected, value));
+            }
             ALLOW => self.allow = AllowList::parse(&value),
             LOG => self.log = value,
             TABLE => self.dedup_table = Some(value).filter(|name| !name.is_empty()),
             AZURE_ACCOUNT => self.azure_account = Some(value).filter(|name| !name.is_empty()),
-            REDRIVE_QUEUE => self.redrive_queue = Some(value).filter(|url| !url.is_empty()),
+            REDRIVE_QUEUE => self.redrive_queue = queue_url(REDRIVE_QUEUE, value)?,
             SWEEP_GRACE => {
                 self.sweep_grace = Duration::from_secs(number(SWEEP_GRACE, &value, 1, 14 * 86_400)?)
             }
-            DISPATCH_QUEUE => self.dispatch_queue = Some(value).filter(|url| !url.is_empty()),
+            DISPATCH_QUEUE => self.dispatch_queue = queue_url(DISPATCH_QUEUE, value)?,
             LOG_FORMAT => {
                 self.log_format = match value.as_str() {
                     "text" => LogFormat::Text,
@@ -270,6 +274,18 @@ fn number<T: std::str::FromStr + PartialOrd + std::fmt::Display>(
             value.to_owned(),
         )),
     }
+}
+
+/// A queue's URL; nothing where it is empty.
+fn queue_url(name: &'static str, value: String) -> Result<Option<String>, SettingsError> {
+    if value.is_empty() {
+        return Ok(None);
+    }
+    if !value.starts_with("https://") && !value.starts_with("http://") {
+        let expected = "the URL of an SQS queue".to_owned();
+        return Err(invalid(name, expected, value));
+    }
+    Ok(Some(value))
 }
 
 fn invalid(name: &'static str, expected: String, got: String) -> SettingsError {
@@ -333,6 +349,23 @@ mod tests {
                 .log_format,
             LogFormat::Json
         );
+    }
+
+    #[test]
+    fn what_cannot_be_meant_is_refused() {
+        for (name, value) in [
+            (ALLOW, "s3://geo"),
+            (REDRIVE_QUEUE, "firstclaim-events"),
+            (DISPATCH_QUEUE, "arn:aws:sqs:eu-central-1:123456789012:jobs"),
+            (SWEEP_GRACE, "0"),
+        ] {
+            let error = read(&[(name, value)]).unwrap_err();
+            assert!(
+                matches!(&error, SettingsError::Invalid { got, .. } if got == value),
+                "{error}"
+            );
+        }
+        assert_eq!(read(&[(REDRIVE_QUEUE, "")]).unwrap().redrive_queue, None);
     }
 
     #[test]

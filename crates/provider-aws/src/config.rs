@@ -67,7 +67,10 @@ impl Aws {
 
     async fn load(loader: ConfigLoader) -> Result<Self, NoRegion> {
         let config = loader.load().await;
-        if config.region().is_none() {
+        if config
+            .region()
+            .is_none_or(|region| region.as_ref().is_empty())
+        {
             return Err(NoRegion);
         }
         let s3_elsewhere = config.endpoint_url().is_some()

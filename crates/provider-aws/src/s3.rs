@@ -42,7 +42,7 @@ impl ObjectStore for S3Objects {
             Ok(head) => head,
             Err(error) => {
                 return match status(&error) {
-                    Some(404) => Ok(None),
+                    Some(404) => self.none_in(address).await,
                     _ => Err(unavailable(address, error)),
                 };
             }
@@ -83,10 +83,25 @@ impl ObjectStore for S3Objects {
         match request.send().await {
             Ok(read) => Ok(Box::new(read.body.into_async_read())),
             Err(error) => match status(&error) {
+                _ if error.code() == Some("NoSuchBucket") => {
+                    Err(because(address, Unusable::NoBucket))
+                }
                 // Overwritten; removed; the version is a deletion.
                 Some(412 | 404 | 405) => Err(ObjectError::Changed),
                 _ => Err(unavailable(address, error)),
             },
+        }
+    }
+}
+
+impl S3Objects {
+    /// There is no such object, unless the bucket itself is missing: a wrong endpoint or account has not seen the object go.
+    /// The answer to a HEAD has no body that would tell the two apart.
+    async fn none_in(&self, address: &ObjectAddress) -> Result<Option<Head>, ObjectError> {
+        let request = self.client.head_bucket().bucket(&address.container);
+        match request.send().await {
+            Err(error) if status(&error) == Some(404) => Err(because(address, Unusable::NoBucket)),
+            _ => Ok(None),
         }
     }
 }
@@ -100,6 +115,8 @@ enum Unusable {
     Key,
     #[error("S3 knows no version {0}")]
     Token(VersionToken),
+    #[error("there is no such bucket at this endpoint")]
+    NoBucket,
     #[error("S3 told neither a version ID nor an ETag")]
     NoToken,
 }

@@ -47,6 +47,7 @@ fn a_job_whose_function_was_killed_is_finished_by_a_later_delivery() {
     eventually("the job runs", || !cloud.lines("started").is_empty());
     first.signal("KILL");
     assert_eq!(first.end(), -1);
+    assert!(cloud.log(&first).contains("claimed"), "it left no trace");
     go(&cloud);
     // The queue gives the message out again, at first while the lease lasts.
     cloud.drain(&second);
@@ -258,6 +259,11 @@ fn a_function_that_cannot_start_says_why() {
         assert!(
             told["errorMessage"].as_str().unwrap().contains(name),
             "{told}"
+        );
+        let log = cloud.log(&function);
+        assert!(
+            log.contains("cannot be started") && log.contains(name),
+            "{log}"
         );
     }
 }

@@ -63,6 +63,14 @@ pub enum ReadError {
         /// How many may be.
         limit: usize,
     },
+    /// An object whose name and version are longer than any provider's, and than what a claim may hold.
+    #[error("the object's name and version have {got} bytes; at most {limit} are taken")]
+    TooLong {
+        /// How many there are.
+        got: usize,
+        /// How many may be.
+        limit: usize,
+    },
     /// A field that is needed is absent or null.
     #[error("{field} is missing")]
     MissingField {

@@ -377,6 +377,36 @@ impl StorageEvent {
         }
     }
 
+    /// The longest name and version, in bytes, that are taken: a key has 1,024 characters at most, each up to four bytes, or
+    /// twelve where they are escaped; the rest is ample.
+    pub const MAX_BYTES: usize = 24 * 1024;
+
+    /// Its name and version as something that cannot be taken, if they are too long for any object.
+    #[must_use]
+    pub fn too_long(&self) -> Option<Unreadable> {
+        let ObjectAddress {
+            account,
+            container,
+            key,
+            ..
+        } = &self.address;
+        let of = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+        let token = self.token.as_ref().map_or(0, |token| token.value().len());
+        let got = of(account)
+            + container.len()
+            + key.raw().len()
+            + key.exact_bytes().len()
+            + of(&self.etag)
+            + token;
+        (got > Self::MAX_BYTES).then(|| Unreadable {
+            error: ReadError::TooLong {
+                got,
+                limit: Self::MAX_BYTES,
+            },
+            bytes: self.address.to_string().into_bytes(),
+        })
+    }
+
     /// The object at the version of the best token; `None` if the store must be asked for one.
     #[must_use]
     pub fn object_version(&self) -> Option<ObjectVersion> {

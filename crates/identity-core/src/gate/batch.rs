@@ -1,6 +1,6 @@
 //! Whole deliveries: every event settled, bounded and side by side, and one answer for each delivery item.
 
-use std::{panic::AssertUnwindSafe, sync::Arc};
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures_util::{FutureExt as _, StreamExt as _, stream};
 
@@ -26,15 +26,11 @@ pub struct ItemAnswer {
 
 impl Gate {
     /// Settles every event of a delivery, at most `concurrency` at a time, and answers item by item. Events of one job
-    /// are claimed once and answered alike: one message that came twice in a batch is not held by itself.
+    /// are claimed once: one message that came twice in a batch is not held by itself.
     pub async fn settle_all(&self, items: &[Item], concurrency: usize) -> Vec<ItemAnswer> {
-        let started = self.clock().monotonic();
         let concurrency = concurrency.max(1);
         let prepared: Vec<Prepared> = stream::iter(items)
-            .map(async |item| {
-                let prepared = AssertUnwindSafe(self.prepare(item)).catch_unwind().await;
-                prepared.unwrap_or_else(|panic| Prepared::Settled(panicked(panic.as_ref())))
-            })
+            .map(|item| self.prepare_alone(item))
             .buffered(concurrency)
             .collect()
             .await;
@@ -52,29 +48,15 @@ impl Gate {
             }
         }
         let run = stream::iter(grouped(jobs.into_iter()))
-            .map(|group| self.settle_group(group))
+            .map(|group| self.settle_group(group, items))
             .buffer_unordered(concurrency);
         for (at, done) in run.collect::<Vec<_>>().await.into_iter().flatten() {
             settled[at] = Some(done);
         }
 
-        let settled = items.iter().zip(settled);
-        let finished: Vec<(&Item, Settled)> =
-            stream::iter(settled.filter_map(|(item, settled)| Some((item, settled?))))
-                .map(async |(item, settled)| {
-                    let finish = AssertUnwindSafe(self.finish(item, settled, started));
-                    let finished = finish.catch_unwind().await;
-                    (
-                        item,
-                        finished.unwrap_or_else(|panic| panicked(panic.as_ref())),
-                    )
-                })
-                .buffered(concurrency)
-                .collect()
-                .await;
-
         let mut answers: Vec<ItemAnswer> = Vec::new();
-        for (item, settled) in finished {
+        for (item, settled) in items.iter().zip(settled) {
+            let Some(settled) = settled else { continue };
             let disposition = settled.outcome.disposition();
             match answers
                 .last_mut()
@@ -98,18 +80,42 @@ impl Gate {
 }
 
 impl Gate {
+    /// Prepares an event, and finishes it if it is no job.
+    async fn prepare_alone(&self, item: &Item) -> Prepared {
+        let started = self.clock().monotonic();
+        let prepared = AssertUnwindSafe(self.prepare(item)).catch_unwind().await;
+        match prepared {
+            Ok(Prepared::Settled(settled)) => {
+                Prepared::Settled(self.finish_alone(item, settled, started).await)
+            }
+            Ok(job) => job,
+            Err(panic) => {
+                let settled = panicked(panic.as_ref());
+                Prepared::Settled(self.finish_alone(item, settled, started).await)
+            }
+        }
+    }
+
+    async fn finish_alone(&self, item: &Item, settled: Settled, started: Duration) -> Settled {
+        let finish = AssertUnwindSafe(self.finish(item, settled, started));
+        let finished = finish.catch_unwind().await;
+        finished.unwrap_or_else(|panic| panicked(panic.as_ref()))
+    }
+
     /// Settles the events of one ID. The same object is claimed once; another one under the same ID is looked at after
     /// it, as any later event would be.
     async fn settle_group(
         &self,
         group: Vec<(usize, ClaimKey, ObjectVersion)>,
+        items: &[Item],
     ) -> Vec<(usize, Settled)> {
         let mut done: Vec<(ObjectVersion, Settled)> = Vec::new();
         let mut answers = Vec::with_capacity(group.len());
         for (at, key, object) in group {
+            let started = self.clock().monotonic();
             let known = done.iter().find(|(other, _)| *other == object);
             let settled = match known {
-                Some((_, settled)) => settled.clone(),
+                Some((_, settled)) => again(settled.clone()),
                 None => {
                     let settled = AssertUnwindSafe(self.claim_and_run((key, object.clone()), 0));
                     let settled = settled.catch_unwind().await;
@@ -118,9 +124,20 @@ impl Gate {
                     settled
                 }
             };
-            answers.push((at, settled));
+            answers.push((at, self.finish_alone(&items[at], settled, started).await));
         }
         answers
+    }
+}
+
+/// What a second event of the same job is told, right after the first.
+fn again(first: Settled) -> Settled {
+    match first.outcome {
+        Outcome::Done { .. } => Settled {
+            outcome: Outcome::Duplicate,
+            ..first
+        },
+        _ => first,
     }
 }
 

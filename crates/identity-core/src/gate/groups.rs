@@ -45,6 +45,10 @@ impl Gate {
                     .last()
                     .is_some_and(|(_, answer)| answer.disposition != Disposition::Ack);
             } else if let Some(item) = message.first() {
+                tracing::info!(
+                    message_id = item.origin.message_id,
+                    "returned: one before it in its group must come again"
+                );
                 let untouched = ItemAnswer {
                     origin: item.origin.clone(),
                     disposition: Disposition::Retry { not_before: None },

@@ -145,6 +145,16 @@ impl Outcome {
         }
     }
 
+    /// Why it came out so, in a word, where there is one.
+    pub fn reason(&self) -> Option<&'static str> {
+        match self {
+            Self::Done { reason, .. } => reason.map(Reason::as_str),
+            Self::Rejected { reason, .. } => Some(reason.as_str()),
+            Self::Ignored(why) => Some(why.as_str()),
+            _ => None,
+        }
+    }
+
     /// Which attempt ran here, if one did.
     pub fn attempt(&self) -> Option<u32> {
         match self {

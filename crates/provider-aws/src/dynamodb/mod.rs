@@ -109,7 +109,12 @@ impl DynamoStore {
                 got: error.message().unwrap_or_default().to_owned(),
             };
         }
-        let hint = table::hint(&self.table, error.code().unwrap_or_default());
+        let (code, message) = (error.code(), error.message());
+        let hint = table::hint(
+            &self.table,
+            code.unwrap_or_default(),
+            message.unwrap_or_default(),
+        );
         StoreError::Unavailable {
             store: self.to_string(),
             doing,

@@ -49,8 +49,12 @@ impl DynamoStore {
 }
 
 /// What to do about an error with this code, or nothing.
-pub(super) fn hint(table: &str, code: &str) -> String {
+pub(super) fn hint(table: &str, code: &str, message: &str) -> String {
     match code {
+        // Which of the two is missing, emulators say in their own ways.
+        "ResourceNotFoundException" if message.contains("index") => {
+            format!("the table has no index {OPEN_INDEX:?}: expected {SHAPE}")
+        }
         "ResourceNotFoundException" => format!(
             "there is no such table in this region and account: deploy/aws makes one, and so does `{}`",
             DynamoStore::create_command(table)
@@ -69,6 +73,13 @@ pub(super) fn hint(table: &str, code: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_missing_index_is_not_taken_for_a_missing_table() {
+        let told = |message| hint("claims", "ResourceNotFoundException", message);
+        assert!(told("Requested resource not found").contains("create-table"));
+        assert!(told("Invalid index: open for table: claims").contains("no index"));
+    }
 
     #[test]
     fn a_name_is_checked_as_the_service_does() {

@@ -51,8 +51,13 @@ async fn asked(
 
 #[tokio::test]
 async fn only_an_object_that_is_not_there_is_gone_or_changed() {
-    let (head, read, _) = asked(Says::answer(404, "")).await;
-    assert!(matches!(head, Ok(None)), "{head:?}");
+    // The bucket is there, or may not be asked for.
+    for bucket in [200, 403] {
+        let (url, _) = server(vec![Says::answer(404, ""), Says::answer(bucket, "")]);
+        let head = objects(&url).await.head(&address("uploads", "a.tif")).await;
+        assert!(matches!(head, Ok(None)), "{head:?}");
+    }
+    let (_, read, _) = asked(Says::answer(404, "")).await;
     assert!(matches!(read, Err(ObjectError::Changed)), "{read:?}");
     for status in [400, 403, 429, 500, 503] {
         let (head, read, _) = asked(Says::answer(status, "")).await;
@@ -69,6 +74,16 @@ async fn only_an_object_that_is_not_there_is_gone_or_changed() {
             matches!(refused, Err(ObjectError::Unavailable { .. })),
             "{refused:?}"
         );
+    }
+}
+
+#[tokio::test]
+async fn an_object_of_a_missing_bucket_is_not_gone() {
+    let error = "<Error><Code>NoSuchBucket</Code><Message>none</Message></Error>";
+    let (head, read, _) = asked(Says::answer(404, error)).await;
+    for refused in [head.map(|_| ()), read] {
+        let told = error_chain(&refused.unwrap_err());
+        assert!(told.contains("no such bucket"), "{told}");
     }
 }
 

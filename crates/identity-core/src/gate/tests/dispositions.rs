@@ -382,7 +382,28 @@ async fn what_the_scheme_means_to_fold_is_one_job_and_anything_else_is_told_apar
 }
 
 #[tokio::test(start_paused = true)]
-async fn equal_events_of_a_batch_are_claimed_once_and_answered_alike() {
+async fn a_name_that_no_object_has_is_rejected_and_cut() {
+    let bench = Bench::new(&[]);
+    let settled = bench.gate().settle(&put(&"k".repeat(500_000), "e1")).await;
+    let Outcome::Rejected { reason, error } = &settled.outcome else {
+        panic!("{settled:?}")
+    };
+    assert_eq!(*reason, Reason::Unreadable);
+    assert!(error.len() < 200, "{error}");
+    assert_eq!(settled.uri, None);
+    let body = bench.record(&settled).await.body.unwrap();
+    assert_eq!(body.len(), crate::claim::Record::MAX_BODY_BYTES);
+    // As long as one may be.
+    let key = format!("{}.shp", "k".repeat(4_092));
+    let longest = bench.gate().settle(&put(&key, "e1")).await;
+    assert!(
+        matches!(longest.outcome, Outcome::Done { .. }),
+        "{longest:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn equal_events_of_a_batch_are_claimed_once_and_counted_once() {
     let bench = Bench::new(&[Act::Last(Duration::from_secs(5)), Act::Fail]);
     let batch = items(&[record("geo", "a.shp", "e1"), record("geo", "a.shp", "e1")]);
     let answers = bench.gate().settle_all(&batch, 8).await;
@@ -398,8 +419,8 @@ async fn equal_events_of_a_batch_are_claimed_once_and_answered_alike() {
             Outcome::Done {
                 attempt: 1,
                 reason: None
-            };
-            2
+            },
+            Outcome::Duplicate
         ]
     );
     assert!(
@@ -478,7 +499,7 @@ async fn two_objects_of_a_batch_under_one_id_are_told_apart() {
         .flat_map(|answer| &answer.settled)
         .map(|settled| settled.outcome.as_str())
         .collect();
-    assert_eq!(outcomes, ["done", "rejected", "done"]);
+    assert_eq!(outcomes, ["done", "rejected", "duplicate"]);
     assert_eq!(bench.rows().await.len(), 2);
 }
 
