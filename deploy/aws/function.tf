@@ -26,7 +26,7 @@ resource "aws_lambda_function" "handler" {
   package_type     = var.image == null ? "Zip" : "Image"
   image_uri        = var.image
   filename         = var.image == null ? local.zip : null
-  source_code_hash = var.image == null ? filebase64sha256(local.zip) : null
+  source_code_hash = var.image == null && fileexists(local.zip) ? filebase64sha256(local.zip) : null
   runtime          = var.image == null ? "provided.al2023" : null
   handler          = var.image == null ? "bootstrap" : null
 
@@ -40,6 +40,13 @@ resource "aws_lambda_function" "handler" {
 
   environment {
     variables = merge(local.environment, var.environment)
+  }
+
+  lifecycle {
+    precondition {
+      condition     = var.image != null || fileexists(local.zip)
+      error_message = "There is no ${local.zip}: `cargo xtask dist aws ${var.architecture}` makes it. Or name another by zip, or an image."
+    }
   }
 
   # It makes its log group by itself otherwise, without a retention, and is refused what it may not.

@@ -200,7 +200,11 @@ fn policies_are_narrow_and_bad_settings_are_refused() {
 /// Every check: settings that just fail several at once, for a plan takes seconds, and what is said of each.
 fn refused(deployment: &Deployment) {
     type Case<'case> = (&'case [(&'case str, &'case str)], &'case [&'case str]);
-    let cases: [Case<'_>; 3] = [
+    let cases: [Case<'_>; 4] = [
+        (
+            &[("zip", "missing.zip")],
+            &["There is no missing.zip: `cargo xtask dist aws x86_64` makes it"],
+        ),
         (
             &[
                 ("name", "Geo"),
