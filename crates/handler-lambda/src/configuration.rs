@@ -61,7 +61,7 @@ pub(crate) enum ConfigurationError {
     #[error("the environment variable DEDUP_TABLE cannot be used")]
     Table(#[source] TableNameError),
     #[error(
-        "the environment variable {0} is missing: Lambda, or what stands for its runtime API, sets it"
+        "the environment variable {0} is missing or no such value: Lambda, or what stands for its runtime API, sets it"
     )]
     NotLambda(&'static str),
     #[error("Amazon's services cannot be reached")]
@@ -86,15 +86,18 @@ pub(crate) async fn configure() -> Result<Handler, ConfigurationError> {
             source,
         }
     })?;
+    // The runtime's crate panics without them.
+    let of_lambda = |name| std::env::var(name).map_err(|_| ConfigurationError::NotLambda(name));
     for name in [
         "AWS_LAMBDA_RUNTIME_API",
         "AWS_LAMBDA_FUNCTION_NAME",
-        "AWS_LAMBDA_FUNCTION_MEMORY_SIZE",
         "AWS_LAMBDA_FUNCTION_VERSION",
     ] {
-        // The runtime's crate panics without them.
-        std::env::var_os(name).ok_or(ConfigurationError::NotLambda(name))?;
+        of_lambda(name)?;
     }
+    let memory = "AWS_LAMBDA_FUNCTION_MEMORY_SIZE";
+    let megabytes = of_lambda(memory)?.parse::<i32>();
+    megabytes.map_err(|_| ConfigurationError::NotLambda(memory))?;
     leftovers::remove(&std::env::temp_dir());
     let table = settings.dedup_table.clone();
     let table = table.ok_or(ConfigurationError::NoTable)?;

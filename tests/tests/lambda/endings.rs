@@ -252,6 +252,7 @@ fn a_function_that_cannot_start_says_why() {
         ("FIRSTCLAIM_LEASE_SECOND", "5"),
         ("FIRSTCLAIM_LOG", "a=b=c"),
         ("DEDUP_TTL_SECONDS", "60"),
+        ("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "lots"),
     ] {
         let mut function = cloud.function(&[(name, value)]);
         assert_eq!(function.end(), 1, "{name}={value}");
