@@ -73,38 +73,11 @@ resource "aws_sns_topic" "events" {
   name = "${var.name}-events"
 }
 
-data "aws_iam_policy_document" "topic" {
-  count = local.through_topic
-
-  statement {
-    sid       = "Bucket"
-    actions   = ["sns:Publish"]
-    resources = [local.topic_arn]
-
-    principals {
-      type        = "Service"
-      identifiers = ["s3.amazonaws.com"]
-    }
-
-    condition {
-      test     = "ArnEquals"
-      variable = "aws:SourceArn"
-      values   = [local.bucket_arn]
-    }
-
-    condition {
-      test     = "StringEquals"
-      variable = "aws:SourceAccount"
-      values   = [local.account]
-    }
-  }
-}
-
 resource "aws_sns_topic_policy" "events" {
   count = local.through_topic
 
   arn    = aws_sns_topic.events[0].arn
-  policy = data.aws_iam_policy_document.topic[0].json
+  policy = data.aws_iam_policy_document.from_bucket["topic"].json
 }
 
 resource "aws_sns_topic_subscription" "queue" {

@@ -60,75 +60,17 @@ resource "aws_sqs_queue" "dead_letters" {
   sqs_managed_sse_enabled   = true
 }
 
-# What is between the bucket and the queue may put here what the queue refused.
-data "aws_iam_policy_document" "dead_letters" {
-  count = local.relay == null ? 0 : 1
-
-  statement {
-    sid       = "Refused"
-    actions   = ["sqs:SendMessage"]
-    resources = [local.dead_letters_arn]
-
-    principals {
-      type        = "Service"
-      identifiers = [local.relay.service]
-    }
-
-    condition {
-      test     = "ArnEquals"
-      variable = "aws:SourceArn"
-      values   = [local.relay.for]
-    }
-  }
-}
-
-resource "aws_sqs_queue_policy" "dead_letters" {
-  count = local.relay == null ? 0 : 1
-
-  queue_url = aws_sqs_queue.dead_letters.url
-  policy    = data.aws_iam_policy_document.dead_letters[0].json
-}
-
-resource "aws_sqs_queue_redrive_allow_policy" "dead_letters" {
-  queue_url = aws_sqs_queue.dead_letters.url
-
-  redrive_allow_policy = jsonencode({
-    redrivePermission = "byQueue"
-    sourceQueueArns   = [local.queue_arn]
-  })
-}
-
-# Where Lambda puts what it gave up of invocations without a queue: direct events and sweeps.
-resource "aws_sqs_queue" "failed_invocations" {
-  name                      = "${var.name}-failed-invocations"
-  message_retention_seconds = 1209600
-  sqs_managed_sse_enabled   = true
-}
-
-data "aws_iam_policy_document" "queue" {
-  statement {
-    sid       = "Encrypted"
-    effect    = "Deny"
-    actions   = ["sqs:SendMessage", "sqs:ReceiveMessage"]
-    resources = [local.queue_arn]
-
-    principals {
-      type        = "*"
-      identifiers = ["*"]
-    }
-
-    condition {
-      test     = "Bool"
-      variable = "aws:SecureTransport"
-      values   = ["false"]
-    }
+# The bucket may send, to the queue or to a topic before it.
+data "aws_iam_policy_document" "from_bucket" {
+  for_each = {
+    queue = { action = "sqs:SendMessage", to = local.queue_arn }
+    topic = { action = "sns:Publish", to = local.topic_arn }
   }
 
-  # Whatever the source is: while it is changed, events come the way they came.
   statement {
     sid       = "Bucket"
-    actions   = ["sqs:SendMessage"]
-    resources = [local.queue_arn]
+    actions   = [each.value.action]
+    resources = [each.value.to]
 
     principals {
       type        = "Service"
@@ -148,25 +90,78 @@ data "aws_iam_policy_document" "queue" {
       values   = [local.account]
     }
   }
+}
 
-  dynamic "statement" {
-    for_each = local.relay[*]
+# What is between the bucket and the queue may send to the queue, and to the dead-letter queue what that refused.
+data "aws_iam_policy_document" "from_relay" {
+  for_each = local.relay == null ? {} : {
+    queue        = local.queue_arn
+    dead_letters = local.dead_letters_arn
+  }
 
-    content {
-      sid       = "Relay"
-      actions   = ["sqs:SendMessage"]
-      resources = [local.queue_arn]
+  statement {
+    sid       = "Relay"
+    actions   = ["sqs:SendMessage"]
+    resources = [each.value]
 
-      principals {
-        type        = "Service"
-        identifiers = [statement.value.service]
-      }
+    principals {
+      type        = "Service"
+      identifiers = [local.relay.service]
+    }
 
-      condition {
-        test     = "ArnEquals"
-        variable = "aws:SourceArn"
-        values   = [statement.value.for]
-      }
+    condition {
+      test     = "ArnEquals"
+      variable = "aws:SourceArn"
+      values   = [local.relay.for]
+    }
+  }
+}
+
+resource "aws_sqs_queue_policy" "dead_letters" {
+  count = local.relay == null ? 0 : 1
+
+  queue_url = aws_sqs_queue.dead_letters.url
+  policy    = data.aws_iam_policy_document.from_relay["dead_letters"].json
+}
+
+resource "aws_sqs_queue_redrive_allow_policy" "dead_letters" {
+  queue_url = aws_sqs_queue.dead_letters.url
+
+  redrive_allow_policy = jsonencode({
+    redrivePermission = "byQueue"
+    sourceQueueArns   = [local.queue_arn]
+  })
+}
+
+# Where Lambda puts what it gave up of invocations without a queue: direct events and sweeps.
+resource "aws_sqs_queue" "failed_invocations" {
+  name                      = "${var.name}-failed-invocations"
+  message_retention_seconds = 1209600
+  sqs_managed_sse_enabled   = true
+}
+
+data "aws_iam_policy_document" "queue" {
+  # The bucket's whatever the source is: while it is changed, events come the way they came.
+  source_policy_documents = concat(
+    [data.aws_iam_policy_document.from_bucket["queue"].json],
+    [for name, relay in data.aws_iam_policy_document.from_relay : relay.json if name == "queue"],
+  )
+
+  statement {
+    sid       = "Encrypted"
+    effect    = "Deny"
+    actions   = ["sqs:SendMessage", "sqs:ReceiveMessage"]
+    resources = [local.queue_arn]
+
+    principals {
+      type        = "*"
+      identifiers = ["*"]
+    }
+
+    condition {
+      test     = "Bool"
+      variable = "aws:SecureTransport"
+      values   = ["false"]
     }
   }
 }

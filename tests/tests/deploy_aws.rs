@@ -102,8 +102,8 @@ fn allowed(policy: &Value) -> Vec<(&str, &str)> {
     allowed
 }
 
-/// The services that a queue's policy lets send.
-fn senders<'a>(policies: &'a [(String, Value)], address: &str) -> Vec<&'a str> {
+/// The services that a queue's policy lets send, and to which queue.
+fn senders<'a>(policies: &'a [(String, Value)], address: &str) -> Vec<(&'a str, &'a str)> {
     policies
         .iter()
         .filter(|(of, _)| of == address)
@@ -111,7 +111,8 @@ fn senders<'a>(policies: &'a [(String, Value)], address: &str) -> Vec<&'a str> {
         .filter(|statement| statement["Effect"] == "Allow")
         .map(|statement| {
             assert_eq!(statement["Action"], "sqs:SendMessage");
-            statement["Principal"]["Service"].as_str().unwrap()
+            let service = statement["Principal"]["Service"].as_str().unwrap();
+            (service, statement["Resource"].as_str().unwrap())
         })
         .collect()
 }
@@ -188,11 +189,21 @@ fn policies_are_narrow_and_bad_settings_are_refused() {
                 "{source}: {address}"
             );
         }
-        let of_relay: Vec<&str> = relay.into_iter().collect();
-        let of_all: Vec<&str> = ["s3.amazonaws.com"].into_iter().chain(relay).collect();
-        assert_eq!(senders(&policies, "aws_sqs_queue.events"), of_all);
-        let dead_letters = "aws_sqs_queue_policy.dead_letters[0]";
-        assert_eq!(senders(&policies, dead_letters), of_relay, "{source}");
+        let queue = "arn:aws:sqs:eu-central-1:123456789012:firstclaim-events";
+        let to_queue = ["s3.amazonaws.com"].into_iter().chain(relay);
+        let to_queue: Vec<_> = to_queue.map(|service| (service, queue)).collect();
+        assert_eq!(
+            senders(&policies, "aws_sqs_queue.events"),
+            to_queue,
+            "{source}"
+        );
+        let dead_letters = "arn:aws:sqs:eu-central-1:123456789012:firstclaim-dead-letters";
+        let refused: Vec<_> = relay
+            .map(|service| (service, dead_letters))
+            .into_iter()
+            .collect();
+        let address = "aws_sqs_queue_policy.dead_letters[0]";
+        assert_eq!(senders(&policies, address), refused, "{source}");
     }
     refused(&deployment);
 }

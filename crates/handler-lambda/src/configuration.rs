@@ -7,7 +7,10 @@ use identity_core::{
     claim::{Claims, Resender, StoreError},
     gate::{AllowList, Gate, Parts},
     host::Clock,
-    identity::{Contract, ContractError, ObjectAddress, ObjectKey, Provider},
+    identity::{
+        Contract, ContractError, ObjectAddress, ObjectKey, ObjectVersion, Provider, TokenKind,
+        VersionToken,
+    },
     job::Job,
     object::ObjectStore,
     settings::{Settings, SettingsError},
@@ -78,13 +81,10 @@ pub(crate) enum ConfigurationError {
 
 /// Reads everything, and opens connections.
 pub(crate) async fn configure() -> Result<Handler, ConfigurationError> {
-    let settings = settings().inspect_err(|_| logging::start_plain())?;
-    logging::start(&settings).map_err(|source| {
-        logging::start_plain();
-        ConfigurationError::Filter {
-            got: settings.log.clone(),
-            source,
-        }
+    let settings = settings()?;
+    logging::start(&settings).map_err(|source| ConfigurationError::Filter {
+        got: settings.log.clone(),
+        source,
     })?;
     // The runtime's crate panics without them.
     let of_lambda = |name| std::env::var(name).map_err(|_| ConfigurationError::NotLambda(name));
@@ -178,9 +178,11 @@ async fn warm(store: &DynamoStore, objects: &dyn ObjectStore, job: &dyn Job, all
         if job.reads_objects()
             && let AllowList::Only(buckets) = allow
             && let Some(bucket) = buckets.first()
+            && let Ok(token) = VersionToken::new(TokenKind::ETag, "none")
         {
-            // No such object, or not allowed to look: either way the connection stands.
-            let _answer = objects.head(&nothing_in(bucket)).await;
+            let address = nothing_in(bucket);
+            // No such object, or not allowed to look: either way the connection stands. A HEAD would ask twice.
+            let _answer = objects.read(&ObjectVersion { address, token }).await;
         }
     };
     let both = futures_util::future::join(claims, reads);

@@ -13,8 +13,8 @@ pub(crate) fn start(settings: &Settings) -> Result<(), ParseError> {
     Ok(())
 }
 
-/// Starts the log for the one line that says why the settings cannot be used.
-pub(crate) fn start_plain() {
+/// Starts the log, unless it has been started, for the one line that says why the settings cannot be used.
+pub(crate) fn start_anyway() {
     start_with(EnvFilter::new("info"), LogFormat::Json);
 }
 
@@ -23,12 +23,13 @@ fn start_with(filter: EnvFilter, format: LogFormat) {
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
         .with_ansi(false);
-    match format {
-        LogFormat::Text => builder.init(),
+    // A log that is there stays.
+    let _ = match format {
+        LogFormat::Text => builder.try_init(),
         LogFormat::Json => builder
             .json()
             .flatten_event(true)
             .with_span_list(false)
-            .init(),
-    }
+            .try_init(),
+    };
 }

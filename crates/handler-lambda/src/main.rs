@@ -29,6 +29,7 @@ async fn main() -> ExitCode {
         Ok(handler) => Arc::new(handler),
         Err(error) => {
             let what = error_chain(&error);
+            logging::start_anyway();
             tracing::error!(error = what, "the function cannot be started");
             shutdown::report_failed_start(&what).await;
             return ExitCode::FAILURE;

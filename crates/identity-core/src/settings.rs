@@ -4,7 +4,12 @@
 
 use std::time::Duration;
 
-use crate::{claim::Terms, event::ReadContext, gate::AllowList, text::nearest};
+use crate::{
+    claim::{Resender, Terms},
+    event::ReadContext,
+    gate::AllowList,
+    text::nearest,
+};
 
 /// The prefix of this project's own variables. An unknown variable with it is an error, for a misspelt setting would
 /// otherwise be a silent default.
@@ -194,7 +199,7 @@ impl Settings {
             dedup_table: None,
             azure_account: None,
             redrive_queue: None,
-            sweep_grace: Duration::from_secs(900),
+            sweep_grace: Resender::GRACE,
             dispatch_queue: None,
         };
         for (name, value) in vars {

@@ -9,9 +9,9 @@ use std::{
 
 use serde_json::Value;
 use tests::{
-    aws::{Cloud, Message, batch, failures},
+    aws::{Cloud, Function, Message, batch, failures},
     eventually, is_alive,
-    lambda::{Request, deadline_in},
+    lambda::{Pending, Request, deadline_in},
     notification, record,
 };
 
@@ -33,6 +33,13 @@ fn go(cloud: &Cloud) {
     std::fs::write(cloud.path("go"), "").unwrap();
 }
 
+/// Hands a delivery to a function, and waits until its job runs.
+fn running(cloud: &Cloud, function: &Function, delivery: &str, deadline: u64) -> Pending {
+    let pending = function.api.send(delivery, deadline);
+    eventually("the job runs", || !cloud.lines("started").is_empty());
+    pending
+}
+
 #[test]
 fn a_job_whose_function_was_killed_is_finished_by_a_later_delivery() {
     let cloud = Cloud::new(WAITS);
@@ -41,10 +48,12 @@ fn a_job_whose_function_was_killed_is_finished_by_a_later_delivery() {
     cloud.put("roads.shp", "content");
     let messages = cloud.receive();
     let delivery = batch(&cloud.queue_arn, &messages);
-    first
-        .api
-        .send(&delivery, deadline_in(Duration::from_secs(60)));
-    eventually("the job runs", || !cloud.lines("started").is_empty());
+    running(
+        &cloud,
+        &first,
+        &delivery,
+        deadline_in(Duration::from_secs(60)),
+    );
     first.signal("KILL");
     assert_eq!(first.end(), -1);
     assert!(cloud.log(&first).contains("claimed"), "it left no trace");
@@ -85,10 +94,12 @@ fn a_held_message_is_hidden_for_as_long_as_the_lease_lasts() {
     ];
     let (holder, other) = (cloud.function(&settings), cloud.function(&settings));
     let delivery = delivery(&cloud);
-    let held = holder
-        .api
-        .send(&delivery, deadline_in(Duration::from_secs(120)));
-    eventually("the job runs", || !cloud.lines("started").is_empty());
+    let held = running(
+        &cloud,
+        &holder,
+        &delivery,
+        deadline_in(Duration::from_secs(120)),
+    );
     assert_eq!(failures(&other.api.invoke(&delivery)), ["m"]);
     let calls = queue.calls.lock().unwrap().clone();
     assert_eq!(calls.len(), 1, "{calls:?}");
@@ -112,10 +123,12 @@ fn a_held_message_comes_again_even_if_it_cannot_be_hidden() {
     let cloud = Cloud::new(WAITS);
     let (holder, other) = (cloud.function(&[]), cloud.function(&[]));
     let delivery = delivery(&cloud);
-    let held = holder
-        .api
-        .send(&delivery, deadline_in(Duration::from_secs(120)));
-    eventually("the job runs", || !cloud.lines("started").is_empty());
+    let held = running(
+        &cloud,
+        &holder,
+        &delivery,
+        deadline_in(Duration::from_secs(120)),
+    );
     // moto knows no such receipt.
     assert_eq!(failures(&other.api.invoke(&delivery)), ["m"]);
     assert!(
@@ -136,10 +149,12 @@ fn a_queue_that_does_not_answer_does_not_take_the_answers_time() {
     let holder = cloud.function(&[]);
     let other = cloud.function(&[("AWS_ENDPOINT_URL_SQS", &url)]);
     let delivery = delivery(&cloud);
-    let held = holder
-        .api
-        .send(&delivery, deadline_in(Duration::from_secs(120)));
-    eventually("the job runs", || !cloud.lines("started").is_empty());
+    let held = running(
+        &cloud,
+        &holder,
+        &delivery,
+        deadline_in(Duration::from_secs(120)),
+    );
     // Less than a call to the queue may take.
     let soon = other
         .api
@@ -160,8 +175,7 @@ fn a_job_that_needs_longer_than_its_invocation_is_stopped_and_recorded() {
     let function = cloud.function(&[]);
     let delivery = delivery(&cloud);
     let deadline = deadline_in(Duration::from_secs(4));
-    let first = function.api.send(&delivery, deadline);
-    eventually("the job runs", || !cloud.lines("started").is_empty());
+    let first = running(&cloud, &function, &delivery, deadline);
     let lease: u64 = cloud.row().text("lease_until").parse().unwrap();
     assert!(
         lease <= deadline,
@@ -220,8 +234,7 @@ fn a_signal_stops_the_job_records_it_and_answers_before_the_end() {
     let delivery = delivery(&cloud);
     // Not the end of the invocation's time.
     let hours = deadline_in(Duration::from_secs(2 * 60 * 60));
-    let pending = function.api.send(&delivery, hours);
-    eventually("the job runs", || !cloud.lines("started").is_empty());
+    let pending = running(&cloud, &function, &delivery, hours);
     function.signal("TERM");
     assert_eq!(function.end(), 0, "{}", cloud.log(&function));
     assert!(pending.is_answered());
