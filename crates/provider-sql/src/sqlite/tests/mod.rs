@@ -4,6 +4,7 @@ mod claims;
 mod files;
 mod listing;
 mod processes;
+mod writes;
 
 mod cases {
     crate::cases::on!(crate::sqlite::fixture::Fixture::new());
