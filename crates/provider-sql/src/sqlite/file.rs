@@ -4,6 +4,8 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
+use rustix::fs::{Access, AtFlags, CWD, accessat};
+
 use super::OpenError;
 
 /// Which file is there under a path: device and number. SQLite goes on writing to a file that was deleted.
@@ -58,4 +60,15 @@ pub(crate) fn check_path(path: &Path) -> Result<(), OpenError> {
             source,
         }),
     }
+}
+
+/// A file that can only be read is noticed now, and not at the first write. SQLite itself would open it, and says so only to
+/// whoever takes the write lock.
+pub(crate) fn check_writable(path: &Path) -> Result<(), OpenError> {
+    accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS).map_err(|error| {
+        OpenError::NotWritable {
+            path: path.to_owned(),
+            source: io::Error::from(error).into(),
+        }
+    })
 }

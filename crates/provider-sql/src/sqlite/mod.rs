@@ -31,7 +31,7 @@ use crate::listing::Listing;
 use crate::statements;
 use connection::{Patience, Slot, options};
 use error::Failed;
-use file::{FileIdentity, check_path};
+use file::{FileIdentity, check_path, check_writable};
 use migrate::{APPLICATION_ID, Found, KNOWN, prepare};
 use writer::Writer;
 
@@ -82,6 +82,7 @@ impl SqliteStore {
         let path = path.to_owned();
         match found {
             Found::Ready => {
+                check_writable(&path)?;
                 let identity = FileIdentity::of(&path)
                     .map_err(|error| OpenError::sqlite(&path, lock_wait, error.into()))?;
                 // A file that is gone later is an error, not a new and empty store.
