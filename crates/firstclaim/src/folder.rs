@@ -36,10 +36,9 @@ use identity_core::{
     object::{Head, Listed, ObjectError, ObjectStore, ObjectStream},
 };
 use sha2::{Digest as _, Sha256};
+use shapefile::Stamp;
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio_util::sync::CancellationToken;
-
-use crate::stamp::Stamp;
 
 pub(crate) mod walk;
 
