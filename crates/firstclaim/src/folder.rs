@@ -82,6 +82,9 @@ pub(crate) enum FolderError {
     },
 }
 
+/// An object's key, and its file's metadata.
+type Found = (Vec<u8>, Metadata);
+
 impl Folder {
     /// The folder at this path, under this name or else its own.
     ///
@@ -174,13 +177,13 @@ impl Folder {
         prefix: &[u8],
         most: NonZeroU32,
         cancelled: &CancellationToken,
-    ) -> io::Result<Option<Vec<(Vec<u8>, Metadata)>>> {
+    ) -> io::Result<Option<Vec<Found>>> {
         fs::read_dir(&self.root)?;
         let name_at = prefix.iter().rposition(|&byte| byte == b'/');
         let (above, begin) = prefix.split_at(name_at.map_or(0, |slash| slash + 1));
         let folder = match above {
             b"" => Some(self.root.clone()),
-            // A file in it is found by `path` only if all above it are folders, and no links.
+            // What is above a file must be folders, and no links: `path` sees to it.
             _ => self
                 .path(&[above, b"x"].concat())?
                 .and_then(|path| Some(path.parent()?.to_owned())),

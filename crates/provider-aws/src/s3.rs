@@ -31,12 +31,14 @@ const PAGE: u32 = 1_000;
 #[derive(Debug, Clone)]
 pub struct S3Objects {
     client: Client,
+    /// How many objects are listed at once.
+    page: u32,
 }
 
 impl S3Objects {
     /// The objects that this client may read.
     pub fn new(client: Client) -> Self {
-        Self { client }
+        Self { client, page: PAGE }
     }
 }
 
@@ -91,7 +93,7 @@ impl ObjectStore for S3Objects {
         let request = match token.kind() {
             TokenKind::VersionId => request.version_id(token.value()),
             TokenKind::ETag => request.if_match(format!("\"{}\"", token.value())),
-            TokenKind::Generation | TokenKind::Content => {
+            _ => {
                 return Err(ObjectError::unavailable(
                     address,
                     Unusable::Token(token.clone()),
@@ -119,7 +121,7 @@ impl ObjectStore for S3Objects {
         most: NonZeroU32,
     ) -> Result<Vec<Listed>, ObjectError> {
         let begin = named(prefix)?;
-        let most_at_once = most.get().saturating_add(1).min(PAGE);
+        let most_at_once = most.get().saturating_add(1).min(self.page);
         let mut pages = self
             .client
             .list_objects_v2()

@@ -164,7 +164,7 @@ impl conformance::Subject for Bucket {
         std::str::from_utf8(key).is_ok_and(|key| !key.contains(['\n', '\r']))
     }
     fn page(&self) -> usize {
-        usize::try_from(PAGE).unwrap()
+        usize::try_from(self.objects.page).unwrap()
     }
     async fn put(&self, address: &ObjectAddress, content: &[u8]) {
         let put = self.client.put_object().bucket(&self.name);
@@ -181,14 +181,16 @@ impl conformance::Subject for Bucket {
 
 #[tokio::test]
 async fn a_bucket_conforms_with_and_without_versioning() {
-    for versioned in [false, true] {
-        let bucket = Bucket::new().await;
-        if versioned {
-            bucket.versioning(BucketVersioningStatus::Enabled).await;
-        }
-        let failures = conformance::run(&bucket).await;
-        assert!(failures.is_empty(), "versioned: {versioned}: {failures:#?}");
-    }
+    let bucket = Bucket::new().await;
+    let failures = conformance::run(&bucket).await;
+    assert!(failures.is_empty(), "{failures:#?}");
+
+    let mut bucket = Bucket::new().await;
+    bucket.versioning(BucketVersioningStatus::Enabled).await;
+    // A thousand objects were more than a page once: that is enough.
+    bucket.objects.page = 7;
+    let failures = conformance::run(&bucket).await;
+    assert!(failures.is_empty(), "versioned: {failures:#?}");
 }
 
 #[tokio::test]
