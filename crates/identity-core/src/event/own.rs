@@ -317,10 +317,8 @@ fn event(fields: &Fields<'_>) -> Result<StorageEvent, ReadError> {
         token => {
             let token = token.object("firstclaim.token")?;
             let kind = token.kind.required("firstclaim.token.kind")?;
-            let kind = TokenKind::from_tag(kind).ok_or_else(|| {
-                let expected = "version-id, etag, generation or content";
-                unknown("firstclaim.token.kind", kind, expected)
-            })?;
+            let kind = TokenKind::from_tag(kind)
+                .ok_or_else(|| unknown("firstclaim.token.kind", kind, TokenKind::EXPECTED))?;
             let value = token.value.required("firstclaim.token.value")?;
             Some(VersionToken::new(kind, &**value)?)
         }
