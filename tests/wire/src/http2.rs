@@ -116,7 +116,7 @@ impl Connection<'_> {
                     pong.map_err(told)?;
                     asked = false;
                     quiet += 1;
-                    if quiet == 2 && self.streams.is_empty() {
+                    if quiet == 2 {
                         return Ok(());
                     }
                 }

@@ -144,6 +144,9 @@ fn wire() -> (Wire, Server) {
                         if request.uri().path() == "/Leave" {
                             return; // and the connection with it
                         }
+                        if request.uri().path() == "/Last" {
+                            connection.graceful_shutdown();
+                        }
                         tokio::spawn(serving.clone().answer(request, respond));
                     }
                 });
@@ -232,9 +235,9 @@ async fn a_dropped_reply_is_that_of_a_request_which_the_server_has_answered() {
             let requests = connect(&wire).await;
             let reply = call(&requests, path, said.clone()).await;
             assert_eq!(reply.is_err(), round % 2 == 0, "{path} {round}: {reply:?}");
-            if reply.is_err() {
+            if let Err(error) = reply {
                 // As when a wire breaks, and not as when a server says that it will not answer.
-                assert!(reply.unwrap_err().is_io());
+                assert!(error.is_io());
                 assert!(call(&requests, path, said.clone()).await.is_err());
             }
         }
@@ -408,6 +411,11 @@ async fn a_server_that_leaves_ends_the_connection_of_its_client() {
     );
     assert_eq!(wire.counts().dropped_replies, 0, "there was none");
     wire.arm(Plan::none());
+    let requests = connect(&wire).await;
+    call(&requests, "/Last", message("one")).await.unwrap();
+    while requests.clone().ready().await.is_ok() {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
     call(&connect(&wire).await, "/Say", message("two"))
         .await
         .unwrap();
