@@ -12,7 +12,8 @@ use crate::error::{self, Cause};
 /// allow-list to say.
 ///
 /// What the credentials need: `GetObject`, with versioning also `GetObjectVersion`, and `ListBucket` on the bucket, without
-/// which S3 answers 403 instead of 404 for an object that is gone. A bucket that is not there is one whose objects are gone.
+/// which S3 answers 403 instead of 404 for an object that is gone. A bucket that is not there is no object that is gone: the
+/// store is unavailable then, since the endpoint or the account may be the wrong one.
 #[derive(Debug, Clone)]
 pub struct S3Objects {
     client: Client,
