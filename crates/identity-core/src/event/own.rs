@@ -42,7 +42,7 @@ const VERSION: &str = "1";
 pub enum Sent<'a> {
     /// An event. What only `reference` refuses in it ([`StorageEvent::refused_by_reference`]) is not carried.
     Event {
-        /// It.
+        /// The event itself.
         event: &'a StorageEvent,
         /// Whether the object was not whole when the event came.
         incomplete: bool,
