@@ -13,7 +13,7 @@ pub(crate) fn fuzz() -> Result<()> {
         &["identity-core", "--lib", "identity::"],
         &["identity-core", "--lib", "claim::redrive::tests"],
         &["identity-core", "--test", "parsers"],
-        &["tests", "--test", "events"],
+        &["tests", "--test", "published", "events::"],
     ];
     for which in properties {
         let mut test = cargo(&["test", "--locked", "--release", "-p"]);
