@@ -1,10 +1,12 @@
 """Makes what a test needs on an emulator of Amazon's services.
 
 Usage: setup.py table NAME               the table of claims, as deploy/aws makes it
+       setup.py items NAME FILE  what a table holds, as the API's JSON, binary in base64
        setup.py bucket NAME [versioned]
        setup.py put BUCKET KEY TEXT      an object; prints its ETag and its version ID, or null, as JSON
 """
 
+import base64
 import json
 import sys
 
@@ -31,6 +33,16 @@ def table(name):
     )
 
 
+def items(name, file):
+    client = boto3.client("dynamodb")
+    with open(file) as opened:
+        for item in json.load(opened):
+            for value in item.values():
+                if "B" in value:
+                    value["B"] = base64.b64decode(value["B"])
+            client.put_item(TableName=name, Item=item)
+
+
 def bucket(name, versioned=None):
     s3 = boto3.client("s3")
     location = {"LocationConstraint": s3.meta.region_name}
@@ -46,7 +58,7 @@ def put(bucket_name, key, text):
 
 def main():
     command, *arguments = sys.argv[1:]
-    {"table": table, "bucket": bucket, "put": put}[command](*arguments)
+    {"table": table, "items": items, "bucket": bucket, "put": put}[command](*arguments)
 
 
 if __name__ == "__main__":

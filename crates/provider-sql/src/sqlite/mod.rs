@@ -5,6 +5,7 @@ mod error;
 mod file;
 mod ledger;
 mod migrate;
+mod purge;
 mod values;
 mod writer;
 
@@ -14,13 +15,15 @@ mod fixture;
 mod tests;
 
 use std::fmt;
+use std::num::NonZeroU32;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use identity_core::claim::{
-    ClaimKey, ClaimStore, ListQuery, Page, Precondition, Record, StoreError, Stored, Version,
+    ClaimKey, ClaimStore, ListQuery, Page, Precondition, Record, StoreError, Stored, UnixSeconds,
+    Version,
 };
 use sqlx::query::Query;
 use sqlx::sqlite::{SqliteArguments, SqliteConnectOptions, SqliteRow};
@@ -228,7 +231,6 @@ impl ClaimStore for SqliteStore {
         let (after_time, after_key) = &listing.after;
         let bound = || {
             let query = sqlx::query(sqlx::AssertSqlSafe(sql.clone()))
-                .bind(listing.until)
                 .bind(*after_time)
                 .bind(after_key.clone())
                 .bind(listing.rows());
@@ -241,6 +243,10 @@ impl ClaimStore for SqliteStore {
         let rows: Result<_, _> = rows.iter().map(ClaimRow::listed).collect();
         let rows = rows.map_err(|misfit: Misfit| misfit.in_store(self))?;
         Ok(listing.page(rows, self))
+    }
+
+    async fn purge(&self, now: UnixSeconds, most: NonZeroU32) -> Result<u32, StoreError> {
+        self.delete_ended(now, most).await
     }
 }
 

@@ -4,7 +4,7 @@
 use std::process::Command;
 
 use serde_json::Value;
-use tests::{Ran, Workbench, eventually, notification, record, root, server};
+use tests::{Ran, Workbench, eventually, notification, record, root, server, upgrade};
 
 /// A bench whose claims are in a table of its own.
 struct Account {
@@ -254,4 +254,19 @@ fn a_table_that_is_not_there_is_told_with_what_makes_it() {
     let ran = Ran::from(command.output().unwrap());
     assert_eq!(ran.code, 1, "{ran:?}");
     assert!(ran.err.contains("set AWS_REGION"), "{ran:?}");
+}
+
+#[test]
+fn a_table_of_an_earlier_version_is_read_and_used() {
+    let account = Account::new("upgrade", "");
+    let items = upgrade::file("dynamodb.json");
+    account.python(
+        "setup.py",
+        &["items", &account.table, items.to_str().unwrap()],
+    );
+    let store = format!("dynamodb://{}", account.table);
+    let bench = upgrade::workbench(&store);
+    upgrade::check(&bench, &store, "dynamodb.jsonl", &|command| {
+        account.emulated(command);
+    });
 }

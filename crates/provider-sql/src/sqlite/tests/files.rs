@@ -1,11 +1,12 @@
 //! Opening: files that are ours, that become ours, and that are not.
 
 use std::fs;
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use identity_core::claim::{ClaimStore, Precondition, Status};
+use identity_core::claim::{ClaimStore, Precondition, Record, Status, UnixSeconds};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection, Executor, Row};
 use tempfile::TempDir;
@@ -14,7 +15,7 @@ use crate::cases::{Testbed, chain};
 use crate::columns::ClaimRow;
 use crate::sqlite::connection::options;
 use crate::sqlite::fixture::Fixture;
-use crate::sqlite::migrate::{APPLICATION_ID, KNOWN};
+use crate::sqlite::migrate::{APPLICATION_ID, KNOWN, STEPS};
 use crate::sqlite::{OpenError, SqliteStore};
 use identity_core::claim::conformance::samples::{bare, numbered_key};
 use identity_core::ledger::Ledger;
@@ -42,7 +43,7 @@ async fn refusal(path: &Path) -> OpenError {
 }
 
 /// A file in which SQLite has run these statements.
-async fn sqlite_file(folder: &TempDir, sql: &'static str) -> PathBuf {
+async fn sqlite_file(folder: &TempDir, sql: impl Into<String>) -> PathBuf {
     let path = folder.path().join("file.db");
     let mut connection = SqliteConnectOptions::new()
         .filename(&path)
@@ -50,7 +51,8 @@ async fn sqlite_file(folder: &TempDir, sql: &'static str) -> PathBuf {
         .connect()
         .await
         .unwrap();
-    connection.execute(sqlx::raw_sql(sql)).await.unwrap();
+    let sql = sqlx::raw_sql(sqlx::AssertSqlSafe(sql.into()));
+    connection.execute(sql).await.unwrap();
     connection.close().await.unwrap();
     path
 }
@@ -214,17 +216,32 @@ async fn a_file_of_another_application_is_refused_and_left_alone() {
 }
 
 #[tokio::test]
-async fn a_file_of_an_older_version_is_brought_up_to_date_and_keeps_its_claims() {
-    let fixture = Fixture::new().await;
+async fn a_file_of_every_older_version_is_brought_up_to_date_and_keeps_its_claims() {
     let (key, record) = (numbered_key(1), bare(Status::Done, 1));
-    let absent = &Precondition::Absent;
-    fixture.store.put(&key, &record, absent).await.unwrap();
-    fixture
-        .execute("DROP TABLE ingest_ledger; PRAGMA user_version = 1")
-        .await;
-    let store = fixture.another().await;
-    assert_eq!(store.get(&key).await.unwrap().unwrap().record, record);
-    assert_eq!(store.upload("k").await.unwrap(), None);
+    for version in 1..STEPS.len() {
+        let folder = TempDir::new().unwrap();
+        let header = format!(
+            "PRAGMA journal_mode = WAL; PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {version};
+             INSERT INTO firstclaim_claims (key, status, attempt, revision, claimed_at)
+             VALUES ('{key}', 'done', 1, '{}', {})",
+            record.revision.unwrap(),
+            record.claimed_at.0
+        );
+        let path = sqlite_file(&folder, STEPS[..version].concat() + &header).await;
+        let store = open(&path).await.unwrap();
+        let read = store.get(&key).await.unwrap().unwrap();
+        assert_eq!(read.record, record, "version {version}");
+        assert_eq!(store.upload("k").await.unwrap(), None, "version {version}");
+
+        let over = Record {
+            expires_at: Some(UnixSeconds(5)),
+            ..bare(Status::Done, 2)
+        };
+        let when = Precondition::Unchanged(read.version);
+        store.put(&key, &over, &when).await.unwrap();
+        let purged = store.purge(UnixSeconds(6), NonZeroU32::MAX).await;
+        assert_eq!(purged.unwrap(), 1, "version {version}");
+    }
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@ mod claims;
 mod files;
 mod listing;
 mod processes;
+mod purge;
 mod writes;
 
 mod cases {
