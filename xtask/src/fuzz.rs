@@ -10,9 +10,21 @@ pub(crate) fn fuzz() -> Result<()> {
     // Each name is the part of the tests' paths that says what they are about.
     let properties: [&[&str]; 5] = [
         &["identity-core", "--lib", "event::tests::properties"],
-        &["identity-core", "--lib", "identity::"],
+        &[
+            "identity-core",
+            "--features",
+            "vectors",
+            "--lib",
+            "identity::",
+        ],
         &["identity-core", "--lib", "claim::redrive::tests"],
-        &["identity-core", "--test", "parsers"],
+        &[
+            "identity-core",
+            "--features",
+            "vectors",
+            "--test",
+            "parsers",
+        ],
         &["tests", "--test", "published", "events::"],
     ];
     for which in properties {

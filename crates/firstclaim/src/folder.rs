@@ -23,7 +23,9 @@ use std::{
 
 use async_trait::async_trait;
 use identity_core::{
-    identity::{ObjectAddress, ObjectKey, ObjectVersion, Provider, TokenKind, VersionToken},
+    identity::{
+        ObjectAddress, ObjectKey, ObjectVersion, Provider, TokenKind, VersionToken, hex::to_hex,
+    },
     object::{Head, ObjectError, ObjectStore, ObjectStream},
 };
 use sha2::{Digest as _, Sha256};
@@ -204,7 +206,7 @@ fn settled_digest(
         }
     }
     let settled = Stamp::of(opened) == Stamp::of(&file.metadata()?) && size == opened.len();
-    Ok(settled.then(|| hex(hasher)))
+    Ok(settled.then(|| to_hex(&hasher.finalize().into())))
 }
 
 /// `None` for what is not there, or cannot be: a name too long, a path through a file.
@@ -217,16 +219,6 @@ fn present<T>(result: io::Result<T>) -> io::Result<Option<T>> {
         }
         Err(error) => Err(error),
     }
-}
-
-/// The digest in lower-case hex.
-fn hex(hasher: Sha256) -> String {
-    use std::fmt::Write as _;
-    let mut text = String::with_capacity(64);
-    for byte in hasher.finalize() {
-        let _ = write!(text, "{byte:02x}"); // writing to a String cannot fail
-    }
-    text
 }
 
 /// The object store of these folders, and of nothing else.
@@ -366,7 +358,7 @@ impl AsyncRead for Verified {
         let read = &buf.filled()[before..];
         this.hasher.update(read);
         let at_end = read.is_empty() && buf.remaining() > 0;
-        if at_end && hex(this.hasher.clone()) != this.expected {
+        if at_end && to_hex(&this.hasher.clone().finalize().into()) != this.expected {
             return Poll::Ready(Err(io::Error::other(ObjectError::Changed)));
         }
         Poll::Ready(Ok(()))

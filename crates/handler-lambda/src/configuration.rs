@@ -9,7 +9,7 @@ use identity_core::{
     host::Clock,
     identity::{
         Contract, ContractError, ObjectAddress, ObjectKey, ObjectVersion, Provider, TokenKind,
-        VersionToken,
+        VersionToken, pipeline::Work,
     },
     job::Job,
     object::ObjectStore,
@@ -110,12 +110,13 @@ pub(crate) async fn configure() -> Result<Handler, ConfigurationError> {
     let objects = Arc::new(aws.objects());
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     let max_run = spec.timeout();
-    let job: Arc<dyn Job> = if spec.is_dispatched() {
-        let queue_url = settings.dispatch_queue.clone();
-        let queue_url = queue_url.ok_or(ConfigurationError::NoDispatchQueue)?;
-        Arc::new(Dispatch::new(Arc::new(aws.outbox(queue_url))))
-    } else {
-        Arc::new(Exec::new(spec))
+    let job: Arc<dyn Job> = match spec.work() {
+        Work::Dispatch => {
+            let queue_url = settings.dispatch_queue.clone();
+            let queue_url = queue_url.ok_or(ConfigurationError::NoDispatchQueue)?;
+            Arc::new(Dispatch::new(Arc::new(aws.outbox(queue_url))))
+        }
+        Work::Exec(command) => Arc::new(Exec::new(command.clone())),
     };
     let job = Arc::new(TimedJob::new(job, clock.clone()));
     warm(&store, &*objects, &*job, &settings.allow).await;

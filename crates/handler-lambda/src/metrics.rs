@@ -32,6 +32,8 @@ pub(crate) struct Counts {
     pub(crate) rejected: u64,
     pub(crate) collapsed: u64,
     pub(crate) ignored: u64,
+    /// Not whole yet, and recorded as waiting.
+    pub(crate) waiting: u64,
     pub(crate) unavailable: u64,
     /// Attempts that were won here.
     pub(crate) claimed: u64,
@@ -55,6 +57,7 @@ impl Counts {
                 } => &mut counts.collapsed,
                 Outcome::Rejected { .. } => &mut counts.rejected,
                 Outcome::Ignored(_) => &mut counts.ignored,
+                Outcome::Waiting { .. } => &mut counts.waiting,
                 Outcome::Unavailable { .. } => &mut counts.unavailable,
             };
             *count += 1;
@@ -67,7 +70,7 @@ impl Counts {
     }
 
     /// The counts by their names.
-    pub(crate) fn named(&self) -> [(&'static str, u64); 9] {
+    pub(crate) fn named(&self) -> [(&'static str, u64); 10] {
         [
             ("done", self.done),
             ("duplicate", self.duplicate),
@@ -76,6 +79,7 @@ impl Counts {
             ("rejected", self.rejected),
             ("collapsed", self.collapsed),
             ("ignored", self.ignored),
+            ("waiting", self.waiting),
             ("unavailable", self.unavailable),
             ("claimed", self.claimed),
         ]
@@ -264,7 +268,7 @@ mod tests {
         assert_eq!(line["claimed"], 101);
         assert_eq!(line["job_milliseconds"], json!(vec![1; MOST_VALUES]));
         let declared = directive["Metrics"].as_array().unwrap();
-        assert_eq!(declared.len(), 10);
+        assert_eq!(declared.len(), 11);
         for metric in declared {
             assert!(
                 !line[metric["Name"].as_str().unwrap()].is_null(),

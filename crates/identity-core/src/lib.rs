@@ -18,6 +18,8 @@ pub mod host;
 #[cfg(feature = "gate")]
 pub mod job;
 #[cfg(feature = "gate")]
+pub mod ledger;
+#[cfg(feature = "gate")]
 pub mod object;
 #[cfg(feature = "gate")]
 pub mod outbox;

@@ -12,7 +12,7 @@ use identity_core::{
     claim::Claims,
     gate::{Gate, Parts},
     host::Clock,
-    identity::Scheme,
+    identity::{Scheme, pipeline::Work},
     job::Job,
     settings::Settings,
 };
@@ -47,10 +47,9 @@ pub(crate) async fn run(args: RunArgs, settings: Settings) -> Result<Ended, Fail
 
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     let max_run = spec.timeout();
-    let job: Arc<dyn Job> = if spec.is_dispatched() {
-        dispatch(settings.dispatch_queue.as_deref()).await?
-    } else {
-        Arc::new(Exec::new(spec))
+    let job: Arc<dyn Job> = match spec.work() {
+        Work::Dispatch => dispatch(settings.dispatch_queue.as_deref()).await?,
+        Work::Exec(command) => Arc::new(Exec::new(command.clone())),
     };
     let claims = Claims::new(
         store_url.open().await?,

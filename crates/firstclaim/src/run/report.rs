@@ -17,7 +17,7 @@ pub(crate) struct Counts {
     pub(crate) skipped: u64,
     /// Somebody else was at the job when this run was stopped.
     pub(crate) held: u64,
-    /// No job: by its kind, not selected, or gone.
+    /// No job: by its kind, not selected, or gone; or not whole yet, and recorded as waiting.
     pub(crate) ignored: u64,
     /// Failed each time, or could not be told.
     pub(crate) failed: u64,
@@ -68,7 +68,7 @@ impl Report {
                 &mut self.counts.held,
                 Some("held by another worker".to_owned()),
             ),
-            Outcome::Ignored(_) => (&mut self.counts.ignored, None),
+            Outcome::Ignored(_) | Outcome::Waiting { .. } => (&mut self.counts.ignored, None),
             Outcome::Failed { error, .. } => {
                 (&mut self.counts.failed, Some(format!("failed: {error}")))
             }
@@ -89,20 +89,11 @@ impl Report {
             self.complain(&format!("{subject}: {complaint}"));
         }
         if self.json {
-            let reason = match outcome {
-                Outcome::Ignored(reason) => Some(reason.as_str()),
-                Outcome::Rejected { reason, .. }
-                | Outcome::Done {
-                    reason: Some(reason),
-                    ..
-                } => Some(reason.as_str()),
-                _ => None,
-            };
             self.print(&json!({
                 "uri": uri,
                 "job_id": key.as_ref().map(|key| key.as_str()),
                 "outcome": outcome.as_str(),
-                "reason": reason,
+                "reason": outcome.reason(),
                 "error": outcome.error(),
                 "source": label,
             }));

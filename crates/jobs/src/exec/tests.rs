@@ -10,7 +10,7 @@ use identity_core::{
     host::Entropy,
     identity::{
         ObjectAddress, ObjectKey, ObjectVersion, Provider, TokenKind, VersionToken,
-        pipeline::Contract,
+        pipeline::{Contract, Work},
     },
     object::{Head, ObjectError, ObjectStore, ObjectStream},
 };
@@ -91,7 +91,10 @@ fn context(key: ObjectKey) -> JobContext {
 /// The job of a contract whose `[job]` is this.
 fn exec(job: &str) -> Exec {
     let text = format!("name = 'scenes'\nversion = '3.2.0'\nscheme = 'strict'\n[job]\n{job}");
-    Exec::new(Contract::parse(&text).unwrap().job().unwrap().clone())
+    match Contract::parse(&text).unwrap().job().unwrap().work() {
+        Work::Exec(command) => Exec::new(command.clone()),
+        other => panic!("{other:?}"),
+    }
 }
 
 /// A job of `sh -c SCRIPT sh ARGUMENTS…`.

@@ -12,8 +12,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use identity_core::claim::{ClaimKey, ClaimStore, Status};
-
-use crate::ledger::Ledger;
+use identity_core::ledger::Ledger;
 
 /// A store with nothing in it, and the foreign program that writes to its tables behind its back.
 #[async_trait]

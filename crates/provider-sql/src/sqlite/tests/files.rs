@@ -12,12 +12,12 @@ use tempfile::TempDir;
 
 use crate::cases::{Testbed, chain};
 use crate::columns::ClaimRow;
-use crate::ledger::Ledger;
 use crate::sqlite::connection::options;
 use crate::sqlite::fixture::Fixture;
 use crate::sqlite::migrate::{APPLICATION_ID, KNOWN};
 use crate::sqlite::{OpenError, SqliteStore};
 use identity_core::claim::conformance::samples::{bare, numbered_key};
+use identity_core::ledger::Ledger;
 
 async fn open(path: impl AsRef<Path>) -> Result<SqliteStore, OpenError> {
     SqliteStore::open(path, SqliteStore::LOCK_WAIT).await
