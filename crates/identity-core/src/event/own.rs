@@ -26,11 +26,11 @@ use serde_json::{Value, json, value::RawValue};
 
 use super::{
     Carrier, EventDetails, ReadError, Reading, StorageEvent,
-    envelope::{Place, Reader},
+    encoding::decode_base64,
     error::excerpt,
     http_file::OwnedDelivery,
     json::{self, Json, Raw, Text},
-    pub_sub::decode_base64,
+    reader::{Place, Reader},
 };
 use crate::identity::{ObjectAddress, ObjectKey, Provider, TokenKind, VersionToken, hex};
 
@@ -42,7 +42,7 @@ const VERSION: &str = "1";
 pub enum Sent<'a> {
     /// An event. What only `reference` refuses in it ([`StorageEvent::refused_by_reference`]) is not carried.
     Event {
-        /// It.
+        /// The event itself.
         event: &'a StorageEvent,
         /// Whether the object was not whole when the event came.
         incomplete: bool,
@@ -317,10 +317,8 @@ fn event(fields: &Fields<'_>) -> Result<StorageEvent, ReadError> {
         token => {
             let token = token.object("firstclaim.token")?;
             let kind = token.kind.required("firstclaim.token.kind")?;
-            let kind = TokenKind::from_tag(kind).ok_or_else(|| {
-                let expected = "version-id, etag, generation or content";
-                unknown("firstclaim.token.kind", kind, expected)
-            })?;
+            let kind = TokenKind::from_tag(kind)
+                .ok_or_else(|| unknown("firstclaim.token.kind", kind, TokenKind::EXPECTED))?;
             let value = token.value.required("firstclaim.token.value")?;
             Some(VersionToken::new(kind, &**value)?)
         }

@@ -1,5 +1,6 @@
 //! A gate that hands jobs on, and a gate behind the queue, on one store.
 
+use std::num::NonZeroU32;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -9,7 +10,7 @@ use identity_core::{
     event::{Delivery, Item, read},
     gate::{AllowList, Gate, Outcome, Parts, Settled},
     identity::{Contract, ObjectAddress, Provider},
-    object::{Head, ObjectError, ObjectStore, ObjectStream},
+    object::{Head, Listed, ObjectError, ObjectStore, ObjectStream},
     outbox::OutboxError,
 };
 
@@ -84,6 +85,9 @@ impl ObjectStore for NoObjects {
     }
     async fn read(&self, _: &ObjectVersion) -> Result<ObjectStream, ObjectError> {
         Err(ObjectError::Changed)
+    }
+    async fn list(&self, _: &ObjectAddress, _: NonZeroU32) -> Result<Vec<Listed>, ObjectError> {
+        panic!("the store was asked for a listing");
     }
 }
 

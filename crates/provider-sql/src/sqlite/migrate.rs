@@ -91,12 +91,15 @@ pub(crate) enum Found {
 
 /// Brings the file up to date, all steps or none, and to write-ahead logging. May be tried again after any error.
 ///
-/// The write lock comes first, also when there is nothing to do: of many processes that open a new file at once one
-/// sets it up, and a file that cannot be written to is noticed now.
+/// Where there is something to do the write lock comes first: of many processes that open a new file at once one sets it
+/// up. Otherwise there is no lock, so that whoever only looks waits for nobody.
 pub(crate) async fn prepare(
     connection: &mut SqliteConnection,
     patience: &Patience,
 ) -> Result<Found, sqlx::Error> {
+    if is_current(connection).await? {
+        return Ok(Found::Ready);
+    }
     begin_immediate(connection, patience).await?;
     let found = migrate(connection).await?;
     if found != Found::Ready {
@@ -111,6 +114,14 @@ pub(crate) async fn prepare(
     } else {
         Found::NotWal { mode }
     })
+}
+
+/// Whether nothing is left to do, as far as can be told without the lock. What was done stays done.
+async fn is_current(connection: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
+    let application_id: i32 = pragma(connection, "PRAGMA application_id").await?;
+    let version: i32 = pragma(connection, "PRAGMA user_version").await?;
+    let mode: String = pragma(connection, "PRAGMA journal_mode").await?;
+    Ok(application_id == APPLICATION_ID && version == KNOWN && mode == "wal")
 }
 
 async fn migrate(connection: &mut SqliteConnection) -> Result<Found, sqlx::Error> {

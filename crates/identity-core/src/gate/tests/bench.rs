@@ -22,7 +22,7 @@ use crate::{
     host::{Clock, Entropy},
     identity::{Contract, ObjectAddress, ObjectVersion, Provider, TokenKind, VersionToken},
     job::{Job, JobContext, JobError, Output},
-    object::{Head, ObjectError, ObjectStore, ObjectStream},
+    object::{Head, Listed, ObjectError, ObjectStore, ObjectStream},
 };
 
 pub(super) const LEASE: Duration = Duration::from_secs(120);
@@ -159,14 +159,14 @@ impl ObjectStore for Mutex<Objects> {
                 etag: None,
                 size: 1,
             })),
-            Objects::Unavailable => Err(ObjectError::Unavailable {
-                address: address.to_string(),
-                source: "403".into(),
-            }),
+            Objects::Unavailable => Err(ObjectError::unavailable(address, "403")),
         }
     }
     async fn read(&self, _: &ObjectVersion) -> Result<ObjectStream, ObjectError> {
         Err(ObjectError::Changed)
+    }
+    async fn list(&self, _: &ObjectAddress, _: NonZeroU32) -> Result<Vec<Listed>, ObjectError> {
+        panic!("the store was asked for a listing");
     }
 }
 

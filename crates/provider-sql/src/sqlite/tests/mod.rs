@@ -5,6 +5,7 @@ mod files;
 mod listing;
 mod processes;
 mod purge;
+mod writes;
 
 mod cases {
     crate::cases::on!(crate::sqlite::fixture::Fixture::new());
