@@ -6,7 +6,9 @@
 //! [`identity_core::claim`]'s, which asks a store only for compare-and-swap.
 
 #[cfg(not(any(feature = "sqlite", feature = "postgres")))]
-compile_error!("provider-sql is a store in one database or two: choose the feature `sqlite`, `postgres` or both");
+compile_error!(
+    "provider-sql is a store in one database or two: choose the feature `sqlite`, `postgres` or both"
+);
 
 mod columns;
 mod ledger;
