@@ -17,6 +17,7 @@ mod race;
 pub mod runtime_api;
 pub mod sqlite;
 pub mod terraform;
+pub mod upgrade;
 mod workbench;
 
 use std::path::{Path, PathBuf};

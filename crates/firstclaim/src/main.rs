@@ -12,7 +12,6 @@ mod key;
 mod output;
 mod run;
 mod signals;
-mod stamp;
 mod store_url;
 mod vectors;
 

@@ -18,6 +18,6 @@ pub use aws_sdk_sqs::Client as SqsClient;
 pub use config::{Aws, NoRegion, loader};
 #[cfg(feature = "emulators")]
 pub use dynamodb::create_table;
-pub use dynamodb::{DynamoStore, OPEN_INDEX, SHARDS, TableNameError};
+pub use dynamodb::{DynamoStore, OPEN_INDEX, TableNameError};
 pub use s3::S3Objects;
 pub use sqs::{LONGEST_HIDDEN, SqsOutbox, change_visibility};

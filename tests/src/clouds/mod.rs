@@ -5,7 +5,7 @@
 #[cfg(feature = "aws")]
 pub mod aws;
 
-use std::{collections::BTreeSet, fmt, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, fmt, num::NonZeroU32, sync::Arc, time::Duration};
 
 use identity_core::claim::{ClaimKey, ClaimStore, ListQuery, Precondition, Record, Status};
 
@@ -119,9 +119,8 @@ pub trait Cloud: Sized + Sync {
     fn claims(&self) -> Vec<Claim> {
         let store = self.store();
         let mut query = ListQuery {
-            statuses: Status::ALL.to_vec(),
-            claimed_until: None,
-            limit: 100,
+            statuses: Status::ALL.into(),
+            limit: NonZeroU32::new(100).unwrap(),
             after: None,
         };
         let mut claims = Vec::new();

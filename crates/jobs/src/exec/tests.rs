@@ -1,6 +1,8 @@
 //! Tests of the command as a job.
 
-use std::{error::Error as _, io::Read as _, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    error::Error as _, io::Read as _, num::NonZeroU32, path::PathBuf, sync::Arc, time::Duration,
+};
 
 use identity_core::{
     claim::{
@@ -12,7 +14,7 @@ use identity_core::{
         ObjectAddress, ObjectKey, ObjectVersion, Provider, TokenKind, VersionToken,
         pipeline::{Contract, Work},
     },
-    object::{Head, ObjectError, ObjectStore, ObjectStream},
+    object::{Head, Listed, ObjectError, ObjectStore, ObjectStream},
 };
 use proptest::prelude::*;
 
@@ -41,6 +43,10 @@ impl ObjectStore for OneObject {
             "v1" => Ok(Box::new(&b"one"[..])),
             _ => Err(ObjectError::Changed),
         }
+    }
+
+    async fn list(&self, _: &ObjectAddress, _: NonZeroU32) -> Result<Vec<Listed>, ObjectError> {
+        panic!("the store was asked for a listing");
     }
 }
 

@@ -3,11 +3,13 @@
 
 use std::process::Command;
 
+use aws_sdk_dynamodb::types::AttributeValue;
+use base64::{Engine as _, prelude::BASE64_STANDARD as BASE64};
 use serde_json::Value;
 use tests::{
     Ran, Workbench,
     clouds::{Cloud as _, aws::Aws},
-    eventually, notification, record, record_in, root, server,
+    eventually, notification, record, record_in, root, server, upgrade,
 };
 
 /// A workbench whose claims are in a table of its own.
@@ -245,4 +247,36 @@ fn a_table_that_is_not_there_is_told_with_what_makes_it() {
     let ran = Ran::from(command.output().unwrap());
     assert_eq!(ran.code, 1, "{ran:?}");
     assert!(ran.err.contains("set AWS_REGION"), "{ran:?}");
+}
+
+/// An attribute as the API writes it in JSON.
+fn attribute(value: &Value) -> AttributeValue {
+    let (kind, value) = value.as_object().unwrap().iter().next().unwrap();
+    let value = value.as_str().unwrap();
+    match kind.as_str() {
+        "S" => AttributeValue::S(value.to_owned()),
+        "N" => AttributeValue::N(value.to_owned()),
+        "B" => AttributeValue::B(BASE64.decode(value).unwrap().into()),
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn a_table_of_an_earlier_version_is_read_and_used() {
+    let account = Account::new("");
+    let aws = Aws::with_table_only(server("TEST_MOTO_URL"));
+    let items = std::fs::read_to_string(upgrade::file("dynamodb.json")).unwrap();
+    let items: Vec<serde_json::Map<String, Value>> = serde_json::from_str(&items).unwrap();
+    for item in items {
+        let item = item
+            .iter()
+            .map(|(name, value)| (name.clone(), attribute(value)));
+        let put = aws.dynamodb.put_item().table_name(&aws.names.table);
+        aws.wait(put.set_item(Some(item.collect())).send()).unwrap();
+    }
+    let store = format!("dynamodb://{}", aws.names.table);
+    let bench = upgrade::workbench(&store);
+    upgrade::check(&bench, &store, "dynamodb.jsonl", &|command| {
+        account.emulated(command);
+    });
 }

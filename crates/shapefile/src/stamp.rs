@@ -5,7 +5,7 @@ use std::{fs::Metadata, os::unix::fs::MetadataExt as _};
 /// A file's identity, size and times. The time of its last change (ctime) cannot be set back, as that of its last write
 /// (mtime) can.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Stamp {
+pub struct Stamp {
     file: (u64, u64),
     len: u64,
     written: (i64, i64),
@@ -13,7 +13,8 @@ pub(crate) struct Stamp {
 }
 
 impl Stamp {
-    pub(crate) fn of(metadata: &Metadata) -> Self {
+    /// What moves of the file that has this metadata.
+    pub fn of(metadata: &Metadata) -> Self {
         Self {
             file: (metadata.dev(), metadata.ino()),
             len: metadata.len(),
@@ -23,7 +24,11 @@ impl Stamp {
     }
 
     /// The file's length in bytes.
-    pub(crate) const fn len(&self) -> u64 {
+    #[expect(
+        clippy::len_without_is_empty,
+        reason = "a file's length is a number, and it is no collection"
+    )]
+    pub const fn len(&self) -> u64 {
         self.len
     }
 }

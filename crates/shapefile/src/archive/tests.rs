@@ -53,15 +53,18 @@ fn told(zip: &[u8]) -> Vec<(String, Result<Vec<String>, String>)> {
 fn told_in(folder: &TempDir, zip: &[u8]) -> Vec<(String, Result<Vec<String>, String>)> {
     let path = folder.path().join("up.zip");
     fs::write(&path, zip).unwrap();
-    let mut told = Vec::new();
-    keys(&path, &UploadKeyOptions::default(), &mut |at, keyed| {
-        let at = at.strip_prefix(&path).unwrap().display().to_string();
-        let keyed = keyed.map(|keyed| keyed.members);
-        told.push((at, keyed.map_err(|error| error_chain(&error))));
-        Ok(())
-    })
-    .unwrap();
-    told
+    let text = |error: KeyError| error_chain(&error);
+    let (mut archive, layers) = match Archive::open(&path) {
+        Ok(opened) => opened,
+        Err(error) => return vec![(String::new(), Err(text(error)))],
+    };
+    let told = layers.into_iter().map(|(layer, bundle)| {
+        let keyed = bundle
+            .map_err(KeyError::from)
+            .and_then(|bundle| archive.key(&bundle, &UploadKeyOptions::default()));
+        (layer, keyed.map(|keyed| keyed.members).map_err(text))
+    });
+    told.collect()
 }
 
 /// The error that stands for the whole zip, or for its only shapefile.
@@ -84,19 +87,17 @@ fn a_zip_has_the_key_of_its_unzipped_members() {
         fs::write(folder.path().join(name), content).unwrap();
     }
     let options = UploadKeyOptions::default();
-    let loose = super::super::key_of_shapefile(&folder.path().join("roads.shp"), &options).unwrap();
+    let loose = crate::key_of_shapefile(&folder.path().join("roads.shp"), &options).unwrap();
     for method in [STORED, DEFLATED] {
         let path = folder.path().join("roads.zip");
         fs::write(&path, zip_of(&ROADS, method)).unwrap();
-        let mut keyed = Vec::new();
-        keys(&path, &options, &mut |_, told| {
-            keyed.push(told.unwrap());
-            Ok(())
-        })
-        .unwrap();
-        assert_eq!(keyed.len(), 1);
-        assert_eq!(keyed[0].key, loose.key);
-        assert_eq!(keyed[0].members, loose.members);
+        let (mut archive, layers) = Archive::open(&path).unwrap();
+        let [(layer, bundle)] = &layers[..] else {
+            panic!("{layers:?}");
+        };
+        assert_eq!(layer, "roads.shp");
+        let keyed = archive.key(bundle.as_ref().unwrap(), &options).unwrap();
+        assert_eq!(keyed, loose);
     }
 }
 
@@ -157,7 +158,7 @@ fn a_path_that_leads_out_of_the_zip_is_only_a_name() {
         paths,
         [
             ("../../etc/roads.shp".to_owned(), true),
-            ("abs/rivers.shp".to_owned(), true)
+            ("/abs/rivers.shp".to_owned(), true)
         ]
     );
 }
@@ -256,7 +257,7 @@ fn a_zip_that_changes_between_opening_and_the_end_gives_no_key() {
     for path in [&path, &other] {
         fs::write(path, zip_of(&ROADS, DEFLATED)).unwrap();
     }
-    let (mut archive, layers) = open(&path).unwrap();
+    let (mut archive, layers) = Archive::open(&path).unwrap();
     let bundle = layers.into_iter().next().unwrap().1.unwrap();
     fs::rename(&other, &path).unwrap();
     assert!(matches!(

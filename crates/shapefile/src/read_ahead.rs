@@ -8,7 +8,7 @@ use std::{
 
 use identity_core::identity::bundle::{Member, UploadKey, UploadKeyHasher, UploadKeyOptions};
 
-use super::KeyError;
+use crate::error::KeyError;
 
 /// How much is read at once, in bytes.
 const CHUNK: usize = 1024 * 1024;
@@ -21,7 +21,7 @@ const BUFFERS: usize = 3;
 /// # Errors
 ///
 /// `read`'s own, and [`KeyError::Hash`].
-pub(super) fn key<'m>(
+pub(crate) fn key<'m>(
     options: &UploadKeyOptions,
     read: impl FnOnce(&mut Feed<'m>) -> Result<(), KeyError> + Send,
 ) -> Result<UploadKey, KeyError> {
@@ -77,14 +77,14 @@ enum Piece<'m> {
 
 /// The reader's side.
 #[derive(Debug)]
-pub(super) struct Feed<'m> {
+pub(crate) struct Feed<'m> {
     to_hasher: SyncSender<Piece<'m>>,
     spare: Receiver<Vec<u8>>,
 }
 
 /// Why a member was not fed.
 #[derive(Debug)]
-pub(super) enum FeedError {
+pub(crate) enum FeedError {
     /// Its content cannot be read.
     Read(io::Error),
     /// Its content is not as long as was told.
@@ -95,7 +95,7 @@ pub(super) enum FeedError {
 
 impl<'m> Feed<'m> {
     /// Feeds a member, and its content of the length that is told.
-    pub(super) fn member(
+    pub(crate) fn member(
         &mut self,
         member: &'m Member,
         length: u64,
@@ -203,7 +203,7 @@ mod tests {
                         told != actual,
                         "told {told}, got {actual}"
                     );
-                    fed.map_err(|_| KeyError::Empty)
+                    fed.map_err(|_| KeyError::Kind)
                 });
                 assert_eq!(result.is_ok(), told == actual);
             }
@@ -222,9 +222,9 @@ mod tests {
         let result = key(&UploadKeyOptions::default(), |feed| {
             let fed = feed.member(&shp, 10, Fails);
             assert!(matches!(fed, Err(FeedError::Read(_))));
-            Err(KeyError::Empty)
+            Err(KeyError::Kind)
         });
-        assert!(matches!(result, Err(KeyError::Empty)));
+        assert!(matches!(result, Err(KeyError::Kind)));
     }
 
     #[test]

@@ -7,14 +7,19 @@ use std::{
 
 use identity_core::identity::bundle::{Bundle, Member, UploadKeyOptions};
 
-use super::{
-    KeyError, Keyed,
+use crate::{
+    error::KeyError,
+    keyed::Keyed,
     read_ahead::{self, Feed, FeedError},
+    stamp::Stamp,
 };
-use crate::stamp::Stamp;
 
 /// The key of the shapefile whose `.shp` is at this path, with its companions from the same folder.
-pub(crate) fn key_of_shapefile(path: &Path, options: &UploadKeyOptions) -> Result<Keyed, KeyError> {
+///
+/// # Errors
+///
+/// [`KeyError`]: [`KeyError::Kind`] if the path names no `.shp`, else why the bundle that it names has no key.
+pub fn key_of_shapefile(path: &Path, options: &UploadKeyOptions) -> Result<Keyed, KeyError> {
     let name = path.file_name().unwrap_or_default();
     let name = name.to_str().ok_or(KeyError::NotUtf8)?;
     let folder = match path.parent() {
@@ -23,7 +28,7 @@ pub(crate) fn key_of_shapefile(path: &Path, options: &UploadKeyOptions) -> Resul
     };
     let listing = file_names(folder).map_err(unreadable(folder))?;
     match Bundle::find(name, listing.iter().map(String::as_str))? {
-        Some(bundle) => key(folder, &bundle, options),
+        Some(bundle) => key_in_folder(folder, &bundle, options),
         None => {
             fs::metadata(path).map_err(unreadable(path))?;
             Err(KeyError::Kind)
@@ -51,7 +56,11 @@ fn file_names(folder: &Path) -> std::io::Result<Vec<String>> {
 }
 
 /// The key of this bundle, whose paths are within `root`.
-pub(super) fn key(
+///
+/// # Errors
+///
+/// [`KeyError::Unreadable`] and [`KeyError::Changed`] name the file; [`KeyError::Hash`].
+pub fn key_in_folder(
     root: &Path,
     bundle: &Bundle,
     options: &UploadKeyOptions,
@@ -116,7 +125,7 @@ fn read<'a>(opened: &[Opened<'a>], feed: &mut Feed<'a>) -> Result<(), KeyError> 
 }
 
 /// The file at this path is still the one that had this stamp.
-pub(super) fn unchanged(path: &Path, stamp: &Stamp) -> Result<(), KeyError> {
+pub(crate) fn unchanged(path: &Path, stamp: &Stamp) -> Result<(), KeyError> {
     match fs::metadata(path) {
         Ok(now) if Stamp::of(&now) == *stamp => Ok(()),
         _ => Err(KeyError::Changed {
@@ -126,7 +135,7 @@ pub(super) fn unchanged(path: &Path, stamp: &Stamp) -> Result<(), KeyError> {
 }
 
 /// Says which path could not be read.
-pub(super) fn unreadable(path: &Path) -> impl Fn(std::io::Error) -> KeyError {
+pub(crate) fn unreadable(path: &Path) -> impl Fn(std::io::Error) -> KeyError {
     move |source| KeyError::Unreadable {
         path: path.to_owned(),
         source,
