@@ -13,7 +13,7 @@ const FOLDER: &str = "tests/emulators";
 
 /// What to say where Node.js does not do what it should.
 const NODE: &str =
-    "the checks need Node.js 18 or newer with npm (Debian: apt-get install nodejs npm)";
+    "the checks need Node.js 20 or newer with npm (Debian: apt-get install nodejs npm)";
 
 pub(crate) fn start() -> Result<Server> {
     let packages = node_packages()?;
