@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: every speed that the README claims, beside its peer, in one run.
+//! `cargo xtask bench`: every speed in docs/benchmarks.md, beside its peer.
 
 use std::process::Command;
 

@@ -79,7 +79,7 @@ pub(crate) async fn after(mut signals: Signals, handler: &Handler, busy: &Busy) 
     }
     tracing::info!("stopping");
     handler.stop();
-    // Closed never: this waits for the invocation's answer.
+    // The semaphore is never closed, so this ends only once the invocation was answered.
     let _idle = busy.0.acquire().await;
 }
 

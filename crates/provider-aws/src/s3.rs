@@ -27,7 +27,8 @@ const PAGE: u32 = 1_000;
 /// allow-list to say.
 ///
 /// What the credentials need: `GetObject`, with versioning also `GetObjectVersion`, and `ListBucket` on the bucket, without
-/// which S3 answers 403 instead of 404 for an object that is gone, and lists nothing. A bucket that is not there is an error.
+/// which S3 answers 403 instead of 404 for an object that is gone, and lists nothing. A bucket that is not there is no object
+/// that is gone: the store is unavailable then, since the endpoint or the account may be the wrong one.
 #[derive(Debug, Clone)]
 pub struct S3Objects {
     client: Client,

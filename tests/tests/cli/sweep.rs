@@ -54,7 +54,7 @@ fn a_killed_workers_job_that_nobody_delivers_again_is_finished_by_a_sweep() {
         "{done}"
     );
     let (swept, ran) = piped(&bench, SWEEP);
-    assert_eq!(swept.err, "sent=0 left=0 reported=0 failed=0\n");
+    assert_eq!(swept.err, "sent=0 left=0 reported=0 failed=0 purged=0\n");
     assert_eq!(
         ran.last_line(),
         counts(0, 0),
@@ -101,7 +101,7 @@ fn of_many_sweeps_at_once_one_sends_each_event() {
     let left = bench.run(&["claims", "sweep", "--grace", "600"]);
     assert_eq!(
         (left.out.as_str(), left.err.as_str()),
-        ("", "sent=0 left=40 reported=0 failed=0\n")
+        ("", "sent=0 left=40 reported=0 failed=0 purged=0\n")
     );
     let mut sent = Vec::new();
     for sweep in 0..8 {
@@ -202,7 +202,7 @@ fn claims_of_another_version_are_told_and_not_swept() {
     let swept = bench.run(SWEEP);
     assert_eq!((swept.code, &*swept.out), (0, ""));
     assert!(
-        swept.err.contains("tests 1") && swept.err.ends_with("reported=1 failed=0\n"),
+        swept.err.contains("tests 1") && swept.err.ends_with("reported=1 failed=0 purged=0\n"),
         "{swept:?}"
     );
     let swept = bench.run(&[SWEEP, &["--json"]].concat());

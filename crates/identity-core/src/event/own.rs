@@ -26,11 +26,11 @@ use serde_json::{Value, json, value::RawValue};
 
 use super::{
     Carrier, EventDetails, ReadError, Reading, StorageEvent,
-    envelope::{Place, Reader},
+    encoding::decode_base64,
     error::excerpt,
     http_file::OwnedDelivery,
     json::{self, Json, Raw, Text},
-    pub_sub::decode_base64,
+    reader::{Place, Reader},
 };
 use crate::identity::{ObjectAddress, ObjectKey, Provider, TokenKind, VersionToken, hex};
 
@@ -42,7 +42,7 @@ const VERSION: &str = "1";
 pub enum Sent<'a> {
     /// An event. What only `reference` refuses in it ([`StorageEvent::refused_by_reference`]) is not carried.
     Event {
-        /// It.
+        /// The event itself.
         event: &'a StorageEvent,
         /// Whether the object was not whole when the event came.
         incomplete: bool,
@@ -51,7 +51,7 @@ pub enum Sent<'a> {
     Body(&'a [u8]),
 }
 
-/// An own envelope, in one line.
+/// An own envelope, in one line, of characters that every queue takes.
 ///
 /// `record` is the key of the record that is to be closed once this is settled, 64 lower-case hex characters; `redrives`
 /// counts how often the event was sent again.
@@ -68,7 +68,20 @@ pub fn write(sent: &Sent<'_>, record: Option<&str>, redrives: u32) -> String {
         .into_iter()
         .map(|(name, value)| (name.to_owned(), value))
         .collect();
-    json!({ "firstclaim": fields }).to_string()
+    acceptable(json!({ "firstclaim": fields }).to_string())
+}
+
+/// The envelope with the two characters escaped that JSON allows in a string and XML nowhere, U+FFFE and U+FFFF: queues whose
+/// messages are XML, or were, refuse them (SQS, Azure's).
+/// <https://www.w3.org/TR/xml/#charsets>,
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html>
+fn acceptable(envelope: String) -> String {
+    if !envelope.contains(['\u{fffe}', '\u{ffff}']) {
+        return envelope;
+    }
+    envelope
+        .replace('\u{fffe}', "\\ufffe")
+        .replace('\u{ffff}', "\\uffff")
 }
 
 fn event_fields(event: &StorageEvent, incomplete: bool) -> Vec<(&'static str, Value)> {

@@ -152,23 +152,10 @@ impl Gate {
     fn rejection(&self, reason: Reason, error: String) -> Record {
         let now = self.clock().unix_millis().seconds();
         Record {
-            status: Status::Rejected,
-            attempt: 0,
-            owner: None,
-            revision: None,
-            claimed_at: now,
-            lease_until: None,
-            waiting_until: None,
             finished_at: Some(now),
-            expires_at: None,
-            object: None,
-            pipeline: self.inner.pipeline.clone(),
-            redrives: 0,
             reason: Some(reason),
             error: Some(bounded(error)),
-            result: None,
-            body: None,
-            released: None,
+            ..Record::new(Status::Rejected, now, self.inner.pipeline.clone())
         }
     }
 

@@ -15,7 +15,7 @@ use async_trait::async_trait;
 use crate::{
     claim::{
         ClaimKey, ClaimStore, Claims, Lease, ListQuery, Owner, Page, Precondition, Record, Status,
-        StoreError, Stored, Terms, UnixMillis, Version, memory::MemoryStore,
+        StoreError, Stored, Terms, UnixMillis, UnixSeconds, Version, memory::MemoryStore,
     },
     event::{Delivery, Item, read},
     gate::{AllowList, Gate, Parts, Settled},
@@ -215,6 +215,10 @@ impl ClaimStore for Store {
         self.answer()?;
         self.rows.list(query).await
     }
+    async fn purge(&self, now: UnixSeconds, most: NonZeroU32) -> Result<u32, StoreError> {
+        self.answer()?;
+        self.rows.purge(now, most).await
+    }
 }
 
 /// One store, one job, one object store; any number of gates over them, as of so many workers.
@@ -292,9 +296,8 @@ impl Bench {
 
     pub(super) async fn rows(&self) -> Vec<Record> {
         let query = ListQuery {
-            statuses: Status::ALL.to_vec(),
-            claimed_until: None,
-            limit: 100,
+            statuses: Status::ALL.into(),
+            limit: NonZeroU32::MAX,
             after: None,
         };
         let page = self.store.rows.list(&query).await.unwrap();

@@ -1,17 +1,21 @@
-//! The conformance suite passes the in-memory store, and fails stores that are broken in the two usual ways.
+//! The conformance suite passes the in-memory store, and fails stores that are broken in the usual ways: here those whose
+//! compare-and-swap is, in `defects` those whose lists and purges are.
 
 #![allow(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
+mod defects;
 
 use std::{
     collections::BTreeMap,
     fmt,
+    num::NonZeroU32,
     sync::{Arc, Mutex},
 };
 
 use async_trait::async_trait;
 use identity_core::claim::{
     ClaimKey, ClaimStore, ListQuery, Page, Precondition, Record, Status, StoreError, Stored,
-    Version,
+    UnixSeconds, Version,
     conformance::{self, Failure, Subject},
     memory::MemoryStore,
 };
@@ -43,6 +47,9 @@ impl Subject for Memory {
             .await
             .unwrap();
     }
+    async fn put_unreadable(&self, key: &ClaimKey) {
+        self.0.spoil(key);
+    }
 }
 
 /// How a store is broken.
@@ -54,6 +61,8 @@ enum Fault {
     CounterVersion,
     /// The version is the revision alone, which a foreign program does not touch.
     RevisionOnly,
+    /// The version is what is written but for the revision: an equal write leaves it as it is.
+    NoRevision,
 }
 
 #[derive(Debug)]
@@ -72,6 +81,11 @@ impl Broken {
     fn stored(&self, record: &Record, writes: u64) -> Stored {
         let version = match (self.fault, record.revision) {
             (Fault::RevisionOnly, Some(revision)) => revision.to_string(),
+            (Fault::NoRevision, _) => {
+                let revision = None;
+                let record = record.clone();
+                format!("{:?}", Record { revision, ..record })
+            }
             _ => writes.to_string(),
         };
         Stored {
@@ -117,11 +131,10 @@ impl ClaimStore for Broken {
         Ok(self.stored(record, writes).version)
     }
     async fn list(&self, _: &ListQuery) -> Result<Page, StoreError> {
-        Ok(Page {
-            claims: Vec::new(),
-            unreadable: Vec::new(),
-            next: None,
-        })
+        Ok(Page::default())
+    }
+    async fn purge(&self, _: UnixSeconds, _: NonZeroU32) -> Result<u32, StoreError> {
+        Ok(0)
     }
 }
 
@@ -153,6 +166,7 @@ impl Subject for BrokenSubject {
             (record.owner, record.revision, record.lease_until) = (None, None, None)
         });
     }
+    async fn put_unreadable(&self, _: &ClaimKey) {}
 }
 
 async fn failures_of(fault: Fault) -> Vec<Failure> {
@@ -203,4 +217,10 @@ async fn a_store_that_compares_only_its_own_revision_fails() {
     let failures = failures_of(Fault::RevisionOnly).await;
     assert_failed(&failures, "a foreign flip changes the version");
     assert_failed(&failures, "a foreign flip to done stands");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_store_whose_version_stays_with_an_equal_write_fails() {
+    let failures = failures_of(Fault::NoRevision).await;
+    assert_failed(&failures, "one record written twice has two versions");
 }
