@@ -1,7 +1,7 @@
 //! What the README says is what there is.
 #![allow(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
-use identity_core::settings::VARIABLES;
+use host::environment::VARIABLES;
 use tests::{Bench, root};
 
 fn readme() -> String {

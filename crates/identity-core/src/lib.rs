@@ -21,5 +21,3 @@ pub mod job;
 pub mod object;
 #[cfg(feature = "gate")]
 pub mod outbox;
-#[cfg(feature = "gate")]
-pub mod settings;

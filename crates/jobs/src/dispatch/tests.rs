@@ -4,6 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use host::{clock::SystemClock, entropy::OsEntropy};
 use identity_core::{
     claim::{ClaimStore as _, Claims, Status, Terms, memory::MemoryStore},
     event::{Delivery, Item, read},
@@ -14,7 +15,6 @@ use identity_core::{
 };
 
 use super::*;
-use crate::host::{OsEntropy, SystemClock};
 
 /// A queue that keeps what it is sent; the first `lost` replies are lost on the way back.
 #[derive(Debug, Default)]

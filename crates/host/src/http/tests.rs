@@ -1,0 +1,1 @@
+//! Deliveries over TCP: what is answered, and what becomes of jobs.
