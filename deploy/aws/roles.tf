@@ -20,8 +20,15 @@ resource "aws_iam_role" "function" {
 data "aws_iam_policy_document" "function" {
   statement {
     sid       = "Claims"
-    actions   = ["dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:GetItem", "dynamodb:Query"]
-    resources = [local.table_arn, "${local.table_arn}/index/open"]
+    actions   = ["dynamodb:PutItem", "dynamodb:GetItem"]
+    resources = [local.table_arn]
+  }
+
+  # What is open, for the sweeper.
+  statement {
+    sid       = "OpenClaims"
+    actions   = ["dynamodb:Query"]
+    resources = ["${local.table_arn}/index/open"]
   }
 
   statement {

@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: every speed that the README claims, beside its peer, in one run.
+//! `cargo xtask bench`: every speed in docs/benchmarks.md, beside its peer.
 
 use std::process::Command;
 
@@ -46,8 +46,8 @@ pub(crate) fn bench(sections: &[&str]) -> Result<()> {
 
 /// The function as it is shipped, beside two in Python.
 fn aws() -> Result<()> {
-    let bootstrap = dist::for_here("tests/bench/lambda.toml")?;
-    let python = python::environment("bench/python", "tests/bench/lambda_requirements.txt")?;
+    let bootstrap = dist::for_here("tests/bench/aws/pipeline.toml")?;
+    let python = python::environment("bench/python", "tests/bench/aws/requirements.txt")?;
     let dynalite = Emulator::dynalite()?;
     let moto = Emulator::moto()?;
     let mut bench = cargo(&[
@@ -59,7 +59,7 @@ fn aws() -> Result<()> {
         "--features",
         "aws",
         "--example",
-        "lambda_bench",
+        "bench_aws",
     ]);
     run(bench
         .env("BENCH_BOOTSTRAP", bootstrap)

@@ -10,10 +10,22 @@ pub(crate) fn fuzz() -> Result<()> {
     // Each name is the part of the tests' paths that says what they are about.
     let properties: [&[&str]; 5] = [
         &["identity-core", "--lib", "event::tests::properties"],
-        &["identity-core", "--lib", "identity::"],
+        &[
+            "identity-core",
+            "--features",
+            "vectors",
+            "--lib",
+            "identity::",
+        ],
         &["identity-core", "--lib", "claim::redrive::tests"],
-        &["identity-core", "--test", "parsers"],
-        &["tests", "--test", "events"],
+        &[
+            "identity-core",
+            "--features",
+            "vectors",
+            "--test",
+            "parsers",
+        ],
+        &["tests", "--test", "published", "events::"],
     ];
     for which in properties {
         let mut test = cargo(&["test", "--locked", "--release", "-p"]);

@@ -16,8 +16,8 @@ const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
   test               every check: format, clippy, rustdoc, tests, vectors (sets up what it needs under target/)
-  bench [SECTION]... every speed that the README claims, beside its peer: ids bytes keys sqlite postgres run;
-                     aws alone: the function beside two in Python
+  bench [SECTION]... every speed in docs/benchmarks.md, beside its peer: ids bytes keys sqlite postgres run;
+                     aws, alone: the function beside two in Python
   dist aws [ARCH]    the function of deploy/aws, for x86_64 or arm64: a zip, and the context of a container image with GDAL
   emulators up       the servers that tests need, to play with: moto, dynalite, PostgreSQL; prints what to export
   fuzz               the property tests of every parser, 100,000 cases each

@@ -88,8 +88,7 @@ fn servers() -> Result<()> {
     let dynalite = Emulator::dynalite()?;
     let mut test = cargo(&["test", "--locked"]);
     test.args(WITH_SERVERS)
-        .args(["--lib", "--bins", "--test", "postgres"])
-        .args(["--test", "aws", "--test", "deploy_aws", "--test", "lambda"])
+        .args(["--lib", "--bins", "--test", "stores", "--test", "clouds"])
         // SQLite's were run without servers.
         .args(["--", "--skip", "sqlite::"]);
     run(test

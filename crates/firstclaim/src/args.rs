@@ -11,7 +11,7 @@ use identity_core::{
     },
 };
 
-/// Exactly-once spatial jobs from at-least-once storage events, on one machine.
+/// Exactly-once spatial jobs from at-least-once storage events.
 #[derive(Debug, Parser)]
 #[command(
     name = "firstclaim",
@@ -49,7 +49,8 @@ pub(crate) enum Command {
     Claims(ClaimsArgs),
     /// Check this build's job IDs and upload keys against files of published ones
     Vectors(VectorsArgs),
-    /// Print the completions of a shell, e.g. `firstclaim completions bash > ~/.local/share/bash-completion/completions/firstclaim`
+    /// Print the completions of a shell, e.g.
+    /// `firstclaim completions bash > ~/.local/share/bash-completion/completions/firstclaim`
     Completions {
         /// The shell
         shell: clap_complete::Shell,
@@ -63,10 +64,10 @@ Examples:
   firstclaim id --scheme reference --json event.json
   aws sqs receive-message --queue-url URL | firstclaim id --json -
 
-A FILE is an envelope as a provider delivers it (S3, SQS, SNS, EventBridge; Pub/Sub, Eventarc; Event Grid, CloudEvents, Storage
-Queue, Azure Functions), or an HTTP request as {\"method\",\"path\",\"headers\",\"body\"}. With --json, one object a line for each event in it. An event that carries no
-version token has no job ID yet (the gate would ask the store for it): its token and job_id are null, and the exit code
-is 1.")]
+A FILE is an envelope as a provider delivers it (S3, SQS, SNS, EventBridge; Pub/Sub, Eventarc; Event Grid, CloudEvents,
+Storage Queue, Azure Functions), or an HTTP request as {\"method\",\"path\",\"headers\",\"body\"}. With --json, one object a
+line for each event in it. An event that carries no version token has no job ID yet (`run` would ask the store for it): its
+token and job_id are null, and the exit code is 1.")]
 pub(crate) struct IdArgs {
     #[command(flatten)]
     pub(crate) pipeline: PipelineArg,
@@ -148,7 +149,8 @@ pub(crate) struct PipelineArg {
 
 #[derive(Debug, Args)]
 pub(crate) struct StoreArg {
-    /// Where claims are kept: `sqlite:PATH`, `postgres://HOST/DATABASE` or `dynamodb://TABLE` (if built with it), or `memory:` for this process alone
+    /// Where claims are kept: `sqlite:PATH`, `postgres://HOST/DATABASE` or `dynamodb://TABLE` (if built with it), or
+    /// `memory:` for this process alone
     #[arg(long, value_name = "URL", default_value = "sqlite:firstclaim.db")]
     pub(crate) store: String,
 }
@@ -161,10 +163,10 @@ Examples:
   firstclaim run --json inbox/ | jq .
   firstclaim claims sweep | firstclaim run -
 
-A FILE is an event as for `firstclaim id`, or one a line; a DIR is a folder of objects, each file in it one, named after the folder (or
-NAME=DIR). Hidden files and folders, and the store's own files, are left alone. An event whose job is done is skipped; one that somebody else holds is waited for; one that fails is tried up
-to three times. The last line is `processed=N skipped=N held=N ignored=N failed=N rejected=N`. Any number of runs may
-share a store: they share the work.")]
+A FILE is an event as for `firstclaim id`, or one a line; a DIR is a folder of objects, each file in it one, named after the
+folder (or NAME=DIR). Hidden files and folders, and the store's own files, are left alone. An event whose job is done is
+skipped; one that somebody else holds is waited for; one that fails is tried up to three times. The last line is
+`processed=N skipped=N held=N ignored=N failed=N rejected=N`. Any number of runs may share a store: they share the work.")]
 pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) pipeline: PipelineArg,
@@ -243,7 +245,8 @@ Example:
   firstclaim claims release 81b6c7724e1446bf1ea7c9a89094b99e50e3f12b2c4f207ec5a39419036b4591
 
 The claim becomes `failed`, its attempt is kept and the command is recorded; nothing is deleted. A worker that still runs
-the job finds its lease lost and stops. The job runs again when its event is delivered again: `firstclaim claims redrive ID` releases it and sends the event itself.")]
+the job finds its lease lost and stops. The job runs again when its event is delivered again: `firstclaim claims redrive ID`
+releases it and sends the event itself.")]
 pub(crate) struct ReleaseArgs {
     #[command(flatten)]
     pub(crate) store: StoreArg,

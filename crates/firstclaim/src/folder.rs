@@ -9,13 +9,19 @@
 //! | a symbolic link to a folder | no: it may lead in circles, or out of the folder |
 //! | a pipe, socket or device | no |
 //!
-//! A [`walk`] leaves out what is hidden, too. It tells of each entry that is no object, and of each that cannot be read.
+//! A listing tells the objects. A [`walk`] leaves out what is hidden, too; it tells of each entry that is no object, and of
+//! each that cannot be read.
 
 use std::{
     collections::BTreeMap,
     ffi::OsStr,
     fs::{self, File, Metadata},
     io::{self, Read as _},
+    num::NonZeroU32,
+    os::unix::{
+        ffi::{OsStrExt as _, OsStringExt as _},
+        fs::MetadataExt as _,
+    },
     path::{Path, PathBuf},
     pin::Pin,
     task::{Context, Poll, ready},
@@ -23,14 +29,16 @@ use std::{
 
 use async_trait::async_trait;
 use identity_core::{
-    identity::{ObjectAddress, ObjectKey, ObjectVersion, Provider, TokenKind, VersionToken},
-    object::{Head, ObjectError, ObjectStore, ObjectStream},
+    claim::UnixMillis,
+    identity::{
+        ObjectAddress, ObjectKey, ObjectVersion, Provider, TokenKind, VersionToken, hex::to_hex,
+    },
+    object::{Head, Listed, ObjectError, ObjectStore, ObjectStream},
 };
 use sha2::{Digest as _, Sha256};
+use shapefile::Stamp;
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio_util::sync::CancellationToken;
-
-use crate::stamp::Stamp;
 
 pub(crate) mod walk;
 
@@ -73,6 +81,9 @@ pub(crate) enum FolderError {
         second: PathBuf,
     },
 }
+
+/// An object's key, and its file's metadata.
+type Found = (Vec<u8>, Metadata);
 
 impl Folder {
     /// The folder at this path, under this name or else its own.
@@ -142,7 +153,6 @@ impl Folder {
     /// Where the object with this key would be; `None` if no object of the folder can have it: it leaves the folder, by
     /// itself or by a link.
     fn path(&self, key: &[u8]) -> io::Result<Option<PathBuf>> {
-        use std::os::unix::ffi::OsStrExt as _;
         let mut path = self.root.clone();
         let mut segments = key.split(|&byte| byte == b'/').peekable();
         while let Some(segment) = segments.next() {
@@ -158,6 +168,51 @@ impl Folder {
             }
         }
         Ok(Some(path))
+    }
+
+    /// The objects whose keys begin with `prefix` and have no `/` after it, with the files' metadata, as the folder tells
+    /// them; `None` if there are more than `most`.
+    fn list(
+        &self,
+        prefix: &[u8],
+        most: NonZeroU32,
+        cancelled: &CancellationToken,
+    ) -> io::Result<Option<Vec<Found>>> {
+        fs::read_dir(&self.root)?;
+        let name_at = prefix.iter().rposition(|&byte| byte == b'/');
+        let (above, begin) = prefix.split_at(name_at.map_or(0, |slash| slash + 1));
+        let folder = match above {
+            b"" => Some(self.root.clone()),
+            // What is above a file must be folders, and no links: `path` sees to it.
+            _ => self
+                .path(&[above, b"x"].concat())?
+                .and_then(|path| Some(path.parent()?.to_owned())),
+        };
+        let mut listed = Vec::new();
+        let Some(entries) = folder.map(fs::read_dir).map(present).transpose()?.flatten() else {
+            return Ok(Some(listed));
+        };
+        for entry in entries {
+            if cancelled.is_cancelled() {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
+            let entry = entry?;
+            let name = entry.file_name().into_vec();
+            if !name.starts_with(begin) {
+                continue;
+            }
+            // What went away meanwhile is no object any more.
+            let Some(metadata) = present(fs::metadata(entry.path()))?.filter(Metadata::is_file)
+            else {
+                continue;
+            };
+            if listed.len() == usize::try_from(most.get()).unwrap_or(usize::MAX) {
+                return Ok(None);
+            }
+            listed.push(([above, &name].concat(), metadata));
+        }
+        listed.sort_by(|(a, _), (b, _)| a.cmp(b));
+        Ok(Some(listed))
     }
 
     /// The object's digest and size; `None` if there is none.
@@ -204,7 +259,7 @@ fn settled_digest(
         }
     }
     let settled = Stamp::of(opened) == Stamp::of(&file.metadata()?) && size == opened.len();
-    Ok(settled.then(|| hex(hasher)))
+    Ok(settled.then(|| to_hex(&hasher.finalize().into())))
 }
 
 /// `None` for what is not there, or cannot be: a name too long, a path through a file.
@@ -217,16 +272,6 @@ fn present<T>(result: io::Result<T>) -> io::Result<Option<T>> {
         }
         Err(error) => Err(error),
     }
-}
-
-/// The digest in lower-case hex.
-fn hex(hasher: Sha256) -> String {
-    use std::fmt::Write as _;
-    let mut text = String::with_capacity(64);
-    for byte in hasher.finalize() {
-        let _ = write!(text, "{byte:02x}"); // writing to a String cannot fail
-    }
-    text
 }
 
 /// The object store of these folders, and of nothing else.
@@ -261,7 +306,7 @@ impl LocalObjects {
 
     fn folder(&self, address: &ObjectAddress) -> Result<Folder, ObjectError> {
         if address.provider != Provider::File {
-            return Err(unavailable(
+            return Err(ObjectError::unavailable(
                 address,
                 "this build reads only files on this machine",
             ));
@@ -271,7 +316,7 @@ impl LocalObjects {
             .cloned()
             .ok_or_else(|| {
                 let known: Vec<_> = self.folders.keys().collect();
-                unavailable(
+                ObjectError::unavailable(
                     address,
                     format!(
                         "no folder is called {:?}, only {known:?}",
@@ -279,16 +324,6 @@ impl LocalObjects {
                     ),
                 )
             })
-    }
-}
-
-fn unavailable(
-    address: &ObjectAddress,
-    source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
-) -> ObjectError {
-    ObjectError::Unavailable {
-        address: address.to_string(),
-        source: source.into(),
     }
 }
 
@@ -302,8 +337,8 @@ async fn blocking<T: Send + 'static>(
     let _cancels = cancelled.clone().drop_guard();
     tokio::task::spawn_blocking(move || work(&key, &cancelled))
         .await
-        .map_err(|error| unavailable(address, error))?
-        .map_err(|error| unavailable(address, error))
+        .map_err(|error| ObjectError::unavailable(address, error))?
+        .map_err(|error| ObjectError::unavailable(address, error))
 }
 
 #[async_trait]
@@ -319,7 +354,7 @@ impl ObjectStore for LocalObjects {
         found
             .map(|(digest, size)| {
                 let token = VersionToken::new(TokenKind::Content, digest)
-                    .map_err(|refusal| unavailable(address, refusal))?;
+                    .map_err(|refusal| ObjectError::unavailable(address, refusal))?;
                 Ok(Head {
                     token,
                     etag: None,
@@ -344,6 +379,35 @@ impl ObjectStore for LocalObjects {
             expected: object.token.value().to_owned(),
         }))
     }
+
+    /// Reads no file, so it tells no token. What is hidden is listed, as `head` finds it.
+    async fn list(
+        &self,
+        prefix: &ObjectAddress,
+        most: NonZeroU32,
+    ) -> Result<Vec<Listed>, ObjectError> {
+        let folder = self.folder(prefix)?;
+        let listed = blocking(prefix, move |key, cancelled| {
+            folder.list(key, most, cancelled)
+        });
+        let listed = listed.await?;
+        let listed = listed.ok_or_else(|| ObjectError::too_many(prefix, most))?;
+        Ok(listed
+            .into_iter()
+            .map(|(key, metadata)| Listed {
+                address: prefix.beside(ObjectKey::from_bytes(key)),
+                size: metadata.len(),
+                modified: Some(written(&metadata)),
+                token: None,
+            })
+            .collect())
+    }
+}
+
+/// When a file was written last.
+fn written(metadata: &Metadata) -> UnixMillis {
+    let millis = metadata.mtime().saturating_mul(1_000);
+    UnixMillis(millis.saturating_add(metadata.mtime_nsec() / 1_000_000))
 }
 
 /// A file that must have this digest by the time it ends.
@@ -366,7 +430,7 @@ impl AsyncRead for Verified {
         let read = &buf.filled()[before..];
         this.hasher.update(read);
         let at_end = read.is_empty() && buf.remaining() > 0;
-        if at_end && hex(this.hasher.clone()) != this.expected {
+        if at_end && to_hex(&this.hasher.clone().finalize().into()) != this.expected {
             return Poll::Ready(Err(io::Error::other(ObjectError::Changed)));
         }
         Poll::Ready(Ok(()))

@@ -1,23 +1,13 @@
 //! `firstclaim key`: shapefiles, on their own, in folders and in zips → the upload keys of their content.
 
-mod archive;
-mod files;
-mod read_ahead;
-
-use std::{
-    io,
-    path::{Path, PathBuf},
-};
+use std::path::Path;
 
 use identity_core::{
-    identity::bundle::{
-        self, Bundle, BundleError, Member, UploadKey, UploadKeyError, UploadKeyOptions,
-    },
+    identity::bundle::{self, Bundle, BundleError, Member, UploadKeyOptions},
     text::error_chain,
 };
 use serde::Serialize;
-
-pub(crate) use files::key_of_shapefile;
+use shapefile::{Archive, Keyed, key_in_folder, key_of_shapefile};
 
 use crate::{
     args::KeyArgs,
@@ -26,52 +16,18 @@ use crate::{
     output,
 };
 
-/// A shapefile's key, and the names of the members that it was made from, in their order.
-#[derive(Debug)]
-pub(crate) struct Keyed {
-    pub(crate) key: UploadKey,
-    pub(crate) members: Vec<String>,
-    /// Suffixes that a whole shapefile has, and this one lacks.
-    missing: Vec<&'static str>,
-}
-
 /// Why there is no key.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum KeyError {
-    /// The path names something else than what has keys.
-    #[error("expected a .shp, a .zip, or a folder of them")]
-    Kind,
+enum KeyError {
     /// A folder or zip that holds no shapefile, though it was named.
     #[error("there is no shapefile in it")]
     Empty,
-    /// A name is hashed as text.
-    #[error("its name is not UTF-8, which no key can be made from: rename it")]
-    NotUtf8,
-    /// It is not there, or may not be read.
-    #[error("{} cannot be read", path.display())]
-    Unreadable {
-        path: PathBuf,
-        #[source]
-        source: io::Error,
-    },
-    /// It was written to, replaced or removed while it was hashed.
-    #[error("{} changed while it was read: is it still being written?", path.display())]
-    Changed { path: PathBuf },
     /// An entry of a folder cannot be told of.
     #[error(transparent)]
     Walk(#[from] WalkError),
-    /// Its members are no bundle.
+    /// A shapefile, or the zip that it lies in.
     #[error(transparent)]
-    Bundle(#[from] BundleError),
-    /// Its members give no key.
-    #[error(transparent)]
-    Hash(#[from] UploadKeyError),
-    /// A zip, or what is in it.
-    #[error(transparent)]
-    Archive(#[from] archive::ArchiveError),
-    /// The hasher has stopped, and tells why itself.
-    #[error("the hasher has stopped")]
-    HasherStopped,
+    Shapefile(#[from] shapefile::KeyError),
 }
 
 /// One line of `--json`.
@@ -142,18 +98,21 @@ fn keys_at(path: &Path, options: &UploadKeyOptions, tell: &mut Tell<'_>) -> Resu
     match path.metadata() {
         Err(source) => {
             let path_read = path.to_owned();
-            let unreadable = KeyError::Unreadable {
+            let unreadable = shapefile::KeyError::Unreadable {
                 path: path_read,
                 source,
             };
-            tell(path, Err(unreadable))
+            tell(path, Err(unreadable.into()))
         }
         Ok(metadata) if metadata.is_dir() => keys_in_folder(path, options, tell),
-        Ok(_) if is_zip(path) => match archive::keys(path, options, tell)? {
+        Ok(_) if is_zip(path) => match keys_in_zip(path, options, tell)? {
             0 => tell(path, Err(KeyError::Empty)),
             _ => Ok(()),
         },
-        Ok(_) => tell(path, key_of_shapefile(path, options)),
+        Ok(_) => tell(
+            path,
+            key_of_shapefile(path, options).map_err(KeyError::from),
+        ),
     }
 }
 
@@ -203,13 +162,13 @@ fn keys_in_folder(
     for (key, found) in found {
         let path = root.join(&key);
         match found {
-            Found::Zip => told += archive::keys(&path, options, tell)?,
+            Found::Zip => told += keys_in_zip(&path, options, tell)?,
             Found::Shapefile(bundle) => {
                 told += 1;
                 let keyed = bundle
-                    .map_err(KeyError::from)
-                    .and_then(|bundle| files::key(root, &bundle, options));
-                tell(&path, keyed)?;
+                    .map_err(shapefile::KeyError::from)
+                    .and_then(|bundle| key_in_folder(root, &bundle, options));
+                tell(&path, keyed.map_err(KeyError::from))?;
             }
         }
     }
@@ -219,18 +178,31 @@ fn keys_in_folder(
     Ok(())
 }
 
+/// Tells the key of every shapefile in the zip. Returns how much was told.
+fn keys_in_zip(
+    path: &Path,
+    options: &UploadKeyOptions,
+    tell: &mut Tell<'_>,
+) -> Result<usize, Failure> {
+    let (mut archive, layers) = match Archive::open(path) {
+        Ok(opened) => opened,
+        Err(error) => {
+            tell(path, Err(error.into()))?;
+            return Ok(1);
+        }
+    };
+    let told = layers.len();
+    for (layer, bundle) in layers {
+        let keyed = bundle
+            .map_err(shapefile::KeyError::from)
+            .and_then(|bundle| archive.key(&bundle, options));
+        let path = path.join(layer.trim_start_matches('/'));
+        tell(&path, keyed.map_err(KeyError::from))?;
+    }
+    Ok(told)
+}
+
 fn is_zip(path: &Path) -> bool {
     path.extension()
         .is_some_and(|extension| extension.eq_ignore_ascii_case("zip"))
-}
-
-impl Keyed {
-    fn new(key: UploadKey, bundle: &Bundle, options: &UploadKeyOptions) -> Self {
-        let members = bundle.members(options.index_sidecars);
-        Self {
-            key,
-            members: members.map(|member| member.name().to_owned()).collect(),
-            missing: bundle.missing().collect(),
-        }
-    }
 }

@@ -11,7 +11,6 @@ mod input;
 mod key;
 mod output;
 mod run;
-mod stamp;
 mod store_url;
 mod vectors;
 

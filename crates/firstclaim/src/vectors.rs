@@ -10,7 +10,7 @@ use identity_core::{
 use crate::{
     args::VectorsArgs,
     failure::{Ended, Failure},
-    key, output,
+    output,
 };
 
 pub(crate) fn vectors(args: &VectorsArgs) -> Result<Ended, Failure> {
@@ -58,7 +58,7 @@ fn run(path: &Path, data: Option<&Path>) -> Result<Report, Failure> {
 
 fn answer(data: &Path, request: &UploadRequest) -> Result<UploadAnswer, String> {
     let path = data.join(&request.bundle);
-    match key::key_of_shapefile(&path, &request.options) {
+    match shapefile::key_of_shapefile(&path, &request.options) {
         Ok(keyed) => Ok(UploadAnswer {
             key: keyed.key,
             components: keyed.members,

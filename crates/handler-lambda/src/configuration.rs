@@ -10,7 +10,7 @@ use host::{
     worker::{Providers, Worker},
 };
 use identity_core::{
-    identity::{Contract, ContractError, Provider},
+    identity::{Contract, ContractError, Provider, pipeline::Work},
     outbox::Outbox,
 };
 use jobs::{NoQueue, leftovers};
@@ -79,9 +79,9 @@ pub(crate) async fn configure() -> Result<Handler, ConfigurationError> {
 
     let aws = Aws::of_function().await.map_err(ConfigurationError::Aws)?;
     let open = |queue: &Destination| outbox(&aws, queue);
-    let queue = match spec.is_dispatched() {
-        true => settings.open_dispatch_queue(QUEUES, open)?,
-        false => None,
+    let queue = match spec.work() {
+        Work::Dispatch => settings.open_dispatch_queue(QUEUES, open)?,
+        Work::Exec(_) => None,
     };
     let providers = Providers {
         claims: Arc::new(aws.claims(table)),

@@ -133,7 +133,7 @@ mod tests {
         assert_eq!(line["claimed"], 101);
         assert_eq!(line["job_milliseconds"], json!(vec![1; MOST_VALUES]));
         let declared = directive["Metrics"].as_array().unwrap();
-        assert_eq!(declared.len(), 10);
+        assert_eq!(declared.len(), 11);
         for metric in declared {
             assert!(
                 !line[metric["Name"].as_str().unwrap()].is_null(),

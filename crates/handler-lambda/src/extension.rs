@@ -62,7 +62,7 @@ pub(crate) async fn after(mut signals: Signals, worker: &Worker, busy: &Busy) {
     signals.next().await;
     tracing::info!("stopping");
     worker.stop();
-    // Closed never: this waits for the invocation's answer.
+    // The semaphore is never closed, so this ends only once the invocation was answered.
     let _idle = busy.0.acquire().await;
 }
 

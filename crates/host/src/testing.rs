@@ -2,6 +2,7 @@
 
 use std::{
     fmt,
+    num::NonZeroU32,
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, Ordering},
@@ -13,13 +14,13 @@ use async_trait::async_trait;
 use identity_core::{
     claim::{
         ClaimKey, ClaimStore, Lease, ListQuery, Page, Precondition, Record, Status, StoreError,
-        Stored, UnixMillis, Version, memory::MemoryStore,
+        Stored, UnixMillis, UnixSeconds, Version, memory::MemoryStore,
     },
     host::Clock,
     identity::{Contract, ObjectAddress, ObjectVersion, Provider},
     job::{Job, JobContext, JobError, Output},
-    object::{Head, ObjectError, ObjectStore, ObjectStream},
-    outbox::Outbox,
+    object::{Head, Listed, ObjectError, ObjectStore, ObjectStream},
+    outbox::{Message, Outbox, OutboxError},
 };
 use tokio::sync::{Semaphore, watch};
 
@@ -86,9 +87,8 @@ impl Store {
     /// Every record.
     pub(crate) async fn records(&self) -> Vec<Record> {
         let query = ListQuery {
-            statuses: Status::ALL.to_vec(),
-            claimed_until: None,
-            limit: 100,
+            statuses: Status::ALL.into(),
+            limit: NonZeroU32::MAX,
             after: None,
         };
         let page = self.rows.list(&query).await.unwrap();
@@ -124,6 +124,11 @@ impl ClaimStore for Store {
     async fn list(&self, query: &ListQuery) -> Result<Page, StoreError> {
         self.answer().await?;
         self.rows.list(query).await
+    }
+
+    async fn purge(&self, now: UnixSeconds, most: NonZeroU32) -> Result<u32, StoreError> {
+        self.answer().await?;
+        self.rows.purge(now, most).await
     }
 }
 
@@ -191,6 +196,27 @@ impl ObjectStore for Objects {
         let read = format!("{} {}", object.address, object.token);
         self.read.lock().unwrap().push(read);
         Err(ObjectError::Changed)
+    }
+
+    async fn list(&self, _: &ObjectAddress, _: NonZeroU32) -> Result<Vec<Listed>, ObjectError> {
+        panic!("the store was asked for a listing");
+    }
+}
+
+/// A queue that is never sent anything.
+#[derive(Debug)]
+pub(crate) struct NoQueue;
+
+impl fmt::Display for NoQueue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("no queue")
+    }
+}
+
+#[async_trait]
+impl Outbox for NoQueue {
+    async fn send(&self, message: &Message) -> Result<(), OutboxError> {
+        panic!("{message:?} was sent");
     }
 }
 

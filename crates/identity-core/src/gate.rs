@@ -1,7 +1,8 @@
 //! The gate: event in → identity → claim → job → end recorded → disposition out. All handlers and the CLI share it.
 //!
 //! [`Gate::settle`] is the one path. Its table of answers is [`Outcome::disposition`]; a won claim's life is in
-//! `gate/supervise.rs`; what is recorded without an attempt in `gate/rejection.rs`, and closed in `gate/redriven.rs`; whole deliveries are answered in `gate/batch.rs`.
+//! `gate/supervise.rs`; what is recorded without an attempt in `gate/rejection.rs`, and closed in `gate/redriven.rs`; whole
+//! deliveries are answered in `gate/batch.rs`.
 
 mod allow;
 mod batch;

@@ -3,7 +3,7 @@
 //!
 //! This crate knows no SDK, no network and no clock: stores, objects, jobs, time and randomness are traits that the
 //! handlers fill. With default features off it is pure derivation, [`identity`] and [`event`]; the feature `gate`
-//! brings `claim`, `object`, `job` and `gate`.
+//! brings all the rest, `conformance` the suites that stores must pass, `vectors` the reading of published answers.
 
 pub mod event;
 pub mod identity;
@@ -17,6 +17,8 @@ pub mod gate;
 pub mod host;
 #[cfg(feature = "gate")]
 pub mod job;
+#[cfg(feature = "gate")]
+pub mod ledger;
 #[cfg(feature = "gate")]
 pub mod object;
 #[cfg(feature = "gate")]

@@ -37,17 +37,31 @@ pub trait Outbox: Debug + Display + Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// [`OutboxError`]: it is not known whether the message was accepted. Sending it again does no harm.
+    /// [`OutboxError::Unavailable`] if it is not known whether the message was accepted, and [`OutboxError::Refused`] if this
+    /// queue takes no such message.
     async fn send(&self, message: &Message) -> Result<(), OutboxError>;
 }
 
 /// A message that may not have been sent.
 #[derive(Debug, thiserror::Error)]
-#[error("{queue}: a message could not be sent")]
-pub struct OutboxError {
-    /// The queue's own name for itself.
-    pub queue: String,
-    /// The cause.
-    #[source]
-    pub source: Box<dyn std::error::Error + Send + Sync>,
+#[non_exhaustive]
+pub enum OutboxError {
+    /// It is not known whether it was accepted. Sending it again does no harm.
+    #[error("{queue}: a message could not be sent")]
+    Unavailable {
+        /// The queue's own name for itself.
+        queue: String,
+        /// The cause.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// This queue will never take this message, e.g. since it is too long. Nothing was sent; the next message may be taken.
+    #[error("{queue}: the message is refused")]
+    Refused {
+        /// The queue's own name for itself.
+        queue: String,
+        /// What the queue says.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
 }

@@ -1,4 +1,5 @@
-//! Two helpers for messages: an error with its causes in one line, and the known name nearest to a misspelt one.
+//! What messages are made with: an error and its causes in one line, a text cut to what is kept of it, and the known
+//! name nearest to a misspelt one.
 
 use std::error::Error;
 

@@ -16,7 +16,7 @@ use identity_core::{
     },
     identity::ObjectVersion,
     job::{Job, JobContext, JobError, Output},
-    outbox::{Message, Outbox},
+    outbox::{Message, Outbox, OutboxError},
 };
 use serde_json::json;
 
@@ -41,7 +41,8 @@ impl Job for Dispatch {
 
     /// # Errors
     ///
-    /// [`JobError::Retryable`]: the queue may not have the message, so it is sent again.
+    /// [`JobError::Retryable`] if the queue may not have the message, so that it is sent again; [`JobError::Permanent`] if it
+    /// will never take it.
     async fn run(&self, lease: &Lease, context: &JobContext) -> Result<Output, JobError> {
         let redrives = lease.redrives();
         let ObjectVersion { address, token } = context.object.clone();
@@ -54,6 +55,10 @@ impl Job for Dispatch {
         match self.outbox.send(&message).await {
             Ok(()) => Ok(Output {
                 result: Some(json!({"dispatched": self.outbox.to_string()})),
+            }),
+            Err(error @ OutboxError::Refused { .. }) => Err(JobError::Permanent {
+                message: "the job cannot be handed on".to_owned(),
+                source: Some(Box::new(error)),
             }),
             Err(error) => Err(JobError::Retryable {
                 message: "the job could not be handed on".to_owned(),

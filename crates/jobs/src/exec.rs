@@ -36,7 +36,7 @@ use std::{ffi::OsString, io, os::unix::process::ExitStatusExt as _};
 use async_trait::async_trait;
 use identity_core::{
     claim::{Lease, Record},
-    identity::pipeline::{JobSpec, Placeholder},
+    identity::pipeline::{ExecSpec, Placeholder},
     job::{Job, JobContext, JobError, Output},
 };
 use serde_json::json;
@@ -56,17 +56,17 @@ const TOLD: usize = 2 * 1024;
 /// A command as a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exec {
-    spec: JobSpec,
+    spec: ExecSpec,
 }
 
 impl Exec {
     /// The command of a contract's `[job]`.
-    pub fn new(spec: JobSpec) -> Self {
+    pub fn new(spec: ExecSpec) -> Self {
         Self { spec }
     }
 
     fn command(&self, values: &Values<'_>) -> (String, Command) {
-        let mut words = self.spec.exec().iter();
+        let mut words = self.spec.words().iter();
         let mut word = || {
             words
                 .next()

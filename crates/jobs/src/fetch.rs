@@ -130,12 +130,12 @@ fn file_name(key: &[u8]) -> OsString {
 
 #[cfg(test)]
 mod tests {
-    use std::{path::Component, sync::Mutex};
+    use std::{num::NonZeroU32, path::Component, sync::Mutex};
 
     use async_trait::async_trait;
     use identity_core::{
         identity::{ObjectAddress, ObjectKey, Provider, TokenKind, VersionToken},
-        object::{Head, ObjectStream},
+        object::{Head, Listed, ObjectStream},
     };
     use proptest::prelude::*;
     use tokio::io::AsyncReadExt as _;
@@ -180,6 +180,10 @@ mod tests {
         async fn read(&self, object: &ObjectVersion) -> Result<ObjectStream, ObjectError> {
             *self.asked.lock().unwrap() = Some(object.clone());
             self.answer.lock().unwrap().take().unwrap()()
+        }
+
+        async fn list(&self, _: &ObjectAddress, _: NonZeroU32) -> Result<Vec<Listed>, ObjectError> {
+            panic!("the store was asked for a listing");
         }
     }
 

@@ -11,7 +11,11 @@ mod process;
 
 use std::sync::Arc;
 
-use identity_core::{identity::pipeline::JobSpec, job::Job, outbox::Outbox};
+use identity_core::{
+    identity::pipeline::{JobSpec, Work},
+    job::Job,
+    outbox::Outbox,
+};
 
 use self::{dispatch::Dispatch, exec::Exec};
 
@@ -28,8 +32,8 @@ pub struct NoQueue;
 ///
 /// [`NoQueue`].
 pub fn of(spec: &JobSpec, queue: Option<Arc<dyn Outbox>>) -> Result<Arc<dyn Job>, NoQueue> {
-    if spec.is_dispatched() {
-        return Ok(Arc::new(Dispatch::new(queue.ok_or(NoQueue)?)));
-    }
-    Ok(Arc::new(Exec::new(spec.clone())))
+    Ok(match spec.work() {
+        Work::Dispatch => Arc::new(Dispatch::new(queue.ok_or(NoQueue)?)),
+        Work::Exec(command) => Arc::new(Exec::new(command.clone())),
+    })
 }

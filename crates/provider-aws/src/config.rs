@@ -1,26 +1,14 @@
 //! The one configuration that all clients of a process share: region, credentials, connections, timeouts.
 
-use std::time::Duration;
-
 use aws_config::environment::EnvironmentVariableCredentialsProvider;
 use aws_config::retry::RetryConfig;
 use aws_config::stalled_stream_protection::StalledStreamProtectionConfig;
 use aws_config::timeout::TimeoutConfig;
 use aws_config::{BehaviorVersion, ConfigLoader, SdkConfig};
 use aws_smithy_http_client::tls::TrustStore;
+use identity_core::claim::patience::{CALL, CONNECT, PAUSE, TRIES, TRY};
 
 use crate::{DynamoStore, S3Objects, SqsOutbox, http, trust};
-
-/// How long one try may take, from the request to the head of the answer.
-const TRY: Duration = Duration::from_secs(3);
-/// How long a call may take with all its tries: well within a lease.
-const CALL: Duration = Duration::from_secs(10);
-/// How long to wait for a connection, TLS included.
-const CONNECT: Duration = Duration::from_secs(2);
-/// How often a call is tried at most.
-const TRIES: u32 = 3;
-/// How long the first pause between tries may be; each is random, and the next may be twice as long.
-const PAUSE: Duration = Duration::from_millis(50);
 
 /// Region, credentials and connections, as the environment has them. Clients made from one value share its connections.
 ///

@@ -16,6 +16,6 @@ mod trust;
 /// A client for SQS, for what is not sent: see [`change_visibility`].
 pub use aws_sdk_sqs::Client as SqsClient;
 pub use config::{Aws, NoRegion, loader};
-pub use dynamodb::{DynamoStore, OPEN_INDEX, SHARDS, TableNameError};
+pub use dynamodb::{DynamoStore, OPEN_INDEX, TableNameError};
 pub use s3::S3Objects;
 pub use sqs::{LONGEST_HIDDEN, SqsOutbox, change_visibility};

@@ -1,27 +1,45 @@
-//! Objects in S3: what is there now, and reads pinned to one version.
+//! Objects in S3: what is there now, reads pinned to one version, and listings.
+
+use std::num::NonZeroU32;
 
 use async_trait::async_trait;
-use aws_sdk_s3::Client;
-use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
-use identity_core::identity::{ObjectAddress, ObjectVersion, Provider, TokenKind, VersionToken};
-use identity_core::object::{Head, ObjectError, ObjectStore, ObjectStream};
+use aws_sdk_s3::{
+    Client,
+    error::{ProvideErrorMetadata, SdkError},
+    operation::list_objects_v2::ListObjectsV2Output,
+    types::{EncodingType, Object},
+};
+use identity_core::{
+    claim::UnixMillis,
+    identity::{
+        ObjectAddress, ObjectKey, ObjectVersion, Provider, TokenKind, VersionToken,
+        decode::form_decode,
+    },
+    object::{Head, Listed, ObjectError, ObjectStore, ObjectStream},
+};
 
-use crate::error::{self, Cause};
+use crate::error;
+
+/// The most objects that S3 lists at once.
+const PAGE: u32 = 1_000;
 
 /// Every bucket that the credentials may read, in the client's region. Which buckets an event may name is for the gate's
 /// allow-list to say.
 ///
 /// What the credentials need: `GetObject`, with versioning also `GetObjectVersion`, and `ListBucket` on the bucket, without
-/// which S3 answers 403 instead of 404 for an object that is gone. A bucket that is not there is one whose objects are gone.
+/// which S3 answers 403 instead of 404 for an object that is gone, and lists nothing. A bucket that is not there is no object
+/// that is gone: the store is unavailable then, since the endpoint or the account may be the wrong one.
 #[derive(Debug, Clone)]
 pub struct S3Objects {
     client: Client,
+    /// How many objects are listed at once.
+    page: u32,
 }
 
 impl S3Objects {
     /// The objects that this client may read.
     pub fn new(client: Client) -> Self {
-        Self { client }
+        Self { client, page: PAGE }
     }
 }
 
@@ -43,7 +61,7 @@ impl ObjectStore for S3Objects {
             Err(error) => {
                 return match status(&error) {
                     Some(404) => self.none_in(address).await,
-                    _ => Err(unavailable(address, error)),
+                    _ => Err(refused(address, error, READING)),
                 };
             }
         };
@@ -55,9 +73,9 @@ impl ObjectStore for S3Objects {
         let version = head.version_id().filter(|id| !matches!(*id, "" | "null"));
         let (version, etag) = token(TokenKind::VersionId, version)
             .and_then(|version| Ok((version, token(TokenKind::ETag, head.e_tag())?)))
-            .map_err(|refusal| because(address, refusal))?;
+            .map_err(|refusal| ObjectError::unavailable(address, refusal))?;
         let Some(token) = version.or_else(|| etag.clone()) else {
-            return Err(because(address, Unusable::NoToken));
+            return Err(ObjectError::unavailable(address, Unusable::NoToken));
         };
         Ok(Some(Head {
             token,
@@ -76,22 +94,91 @@ impl ObjectStore for S3Objects {
         let request = match token.kind() {
             TokenKind::VersionId => request.version_id(token.value()),
             TokenKind::ETag => request.if_match(format!("\"{}\"", token.value())),
-            TokenKind::Generation | TokenKind::Content => {
-                return Err(because(address, Unusable::Token(token.clone())));
+            _ => {
+                return Err(ObjectError::unavailable(
+                    address,
+                    Unusable::Token(token.clone()),
+                ));
             }
         };
         match request.send().await {
             Ok(read) => Ok(Box::new(read.body.into_async_read())),
             Err(error) => match status(&error) {
                 _ if error.code() == Some("NoSuchBucket") => {
-                    Err(because(address, Unusable::NoBucket))
+                    Err(ObjectError::unavailable(address, Unusable::NoBucket))
                 }
                 // Overwritten; removed; the version is a deletion.
                 Some(412 | 404 | 405) => Err(ObjectError::Changed),
-                _ => Err(unavailable(address, error)),
+                _ => Err(refused(address, error, READING)),
             },
         }
     }
+
+    /// Tells no token: a listing has ETags and no version IDs, and whether HEAD would tell one it does not say. Counts
+    /// each folder of objects that begin so once: S3 does, too.
+    async fn list(
+        &self,
+        prefix: &ObjectAddress,
+        most: NonZeroU32,
+    ) -> Result<Vec<Listed>, ObjectError> {
+        let begin = named(prefix)?;
+        let most_at_once = most.get().saturating_add(1).min(self.page);
+        let mut pages = self
+            .client
+            .list_objects_v2()
+            .bucket(&prefix.container)
+            .prefix(begin)
+            .delimiter("/")
+            // Keys may hold characters that XML 1.0 cannot.
+            .encoding_type(EncodingType::Url)
+            .into_paginator()
+            .page_size(i32::try_from(most_at_once).unwrap_or(i32::MAX))
+            .send();
+        let (mut listed, mut folders) = (Vec::new(), 0);
+        while let Some(page) = pages.next().await {
+            let page = page.map_err(|error| match error.code() {
+                Some("NoSuchBucket") => ObjectError::unavailable(prefix, Unusable::NoBucket),
+                _ => refused(prefix, error, LISTING),
+            })?;
+            folders += page.common_prefixes().len();
+            for object in page.contents() {
+                let told = entry(prefix, begin, &page, object);
+                listed.push(told.map_err(|error| ObjectError::unavailable(prefix, error))?);
+            }
+            if listed.len() + folders > usize::try_from(most.get()).unwrap_or(usize::MAX) {
+                return Err(ObjectError::too_many(prefix, most));
+            }
+        }
+        // S3's order is that of UTF-8, which directory buckets do not keep to.
+        listed.sort_by(|a, b| a.address.key.exact_bytes().cmp(b.address.key.exact_bytes()));
+        Ok(listed)
+    }
+}
+
+/// One object of a page. Servers that do not encode keys do not say that they have.
+fn entry(
+    prefix: &ObjectAddress,
+    begin: &str,
+    page: &ListObjectsV2Output,
+    object: &Object,
+) -> Result<Listed, Unusable> {
+    let told = object.key().ok_or(Unusable::NoKey)?;
+    let key = match page.encoding_type() {
+        // As a form: a blank is `+`.
+        Some(EncodingType::Url) => ObjectKey::from_bytes(form_decode(told)),
+        _ => ObjectKey::verbatim(told),
+    };
+    if !key.exact_bytes().starts_with(begin.as_bytes()) {
+        return Err(Unusable::ElsewhereListed(told.to_owned()));
+    }
+    let size = object.size().and_then(|size| u64::try_from(size).ok());
+    let modified = object.last_modified().and_then(|at| at.to_millis().ok());
+    Ok(Listed {
+        size: size.ok_or_else(|| Unusable::NoSize(told.to_owned()))?,
+        address: prefix.beside(key),
+        modified: modified.map(UnixMillis),
+        token: None,
+    })
 }
 
 impl S3Objects {
@@ -100,7 +187,9 @@ impl S3Objects {
     async fn none_in(&self, address: &ObjectAddress) -> Result<Option<Head>, ObjectError> {
         let request = self.client.head_bucket().bucket(&address.container);
         match request.send().await {
-            Err(error) if status(&error) == Some(404) => Err(because(address, Unusable::NoBucket)),
+            Err(error) if status(&error) == Some(404) => {
+                Err(ObjectError::unavailable(address, Unusable::NoBucket))
+            }
             _ => Ok(None),
         }
     }
@@ -119,24 +208,23 @@ enum Unusable {
     NoBucket,
     #[error("S3 told neither a version ID nor an ETag")]
     NoToken,
+    #[error("S3 listed an object without a key")]
+    NoKey,
+    #[error("S3 listed {0:?} without a size")]
+    NoSize(String),
+    #[error("S3 listed {0:?}, which does not begin so")]
+    ElsewhereListed(String),
 }
 
 /// The key to ask S3 for.
 fn named(address: &ObjectAddress) -> Result<&str, ObjectError> {
     if address.provider != Provider::S3 {
-        return Err(because(address, Unusable::Provider));
+        return Err(ObjectError::unavailable(address, Unusable::Provider));
     }
     address
         .key
         .exact()
-        .ok_or_else(|| because(address, Unusable::Key))
-}
-
-fn because(address: &ObjectAddress, source: impl Into<Cause>) -> ObjectError {
-    ObjectError::Unavailable {
-        address: address.to_string(),
-        source: source.into(),
-    }
+        .ok_or_else(|| ObjectError::unavailable(address, Unusable::Key))
 }
 
 /// The HTTP status of an answer.
@@ -146,7 +234,15 @@ fn status<E>(error: &SdkError<E>) -> Option<u16> {
         .map(|response| response.status().as_u16())
 }
 
-fn unavailable<E>(address: &ObjectAddress, error: SdkError<E>) -> ObjectError
+/// What credentials need for one object.
+const READING: &str = "these credentials need s3:GetObject (with versioning, s3:GetObjectVersion); without s3:ListBucket on \
+                       the bucket, S3 answers so for an object that is gone, too";
+
+/// What credentials need for a listing.
+const LISTING: &str = "these credentials need s3:ListBucket on the bucket, to list what begins so";
+
+/// What an answer means that is none, to credentials that may lack `needed`.
+fn refused<E>(address: &ObjectAddress, error: SdkError<E>, needed: &str) -> ObjectError
 where
     E: ProvideErrorMetadata + std::error::Error + Send + Sync + 'static,
 {
@@ -158,12 +254,10 @@ where
                 .unwrap_or("another one");
             format!("the bucket's region is {region}: run this with AWS_REGION={region}")
         }
-        Some(403) => "these credentials need s3:GetObject (with versioning, s3:GetObjectVersion); without s3:ListBucket on \
-                      the bucket, S3 answers so for an object that is gone, too"
-            .to_owned(),
+        Some(403) => needed.to_owned(),
         _ => String::new(),
     };
-    because(address, error::cause_with(error, &hint))
+    ObjectError::unavailable(address, error::cause_with(error, &hint))
 }
 
 #[cfg(test)]

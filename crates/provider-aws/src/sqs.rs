@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use aws_sdk_sqs::Client;
+use aws_sdk_sqs::error::ProvideErrorMetadata as _;
 use identity_core::outbox::{Message, Outbox, OutboxError};
 
 use crate::error;
@@ -45,18 +46,40 @@ impl Outbox for SqsOutbox {
             .client
             .send_message()
             .queue_url(&self.queue_url)
-            .message_body(acceptable(&message.body))
+            .message_body(&message.body)
             .set_message_deduplication_id(fifo(&message.deduplication))
             .set_message_group_id(fifo(&message.group))
             .send()
             .await;
         match sent {
             Ok(_) => Ok(()),
-            Err(error) => Err(OutboxError {
-                queue: self.to_string(),
-                source: error::cause(error),
-            }),
+            Err(error) => {
+                let refused = is_refusal(error.code(), error.message());
+                let (queue, source) = (self.to_string(), error::cause(error));
+                Err(if refused {
+                    OutboxError::Refused { queue, source }
+                } else {
+                    OutboxError::Unavailable { queue, source }
+                })
+            }
         }
+    }
+}
+
+/// Whether the service says of the message itself that it is none: that it has a character which no message can have, or
+/// that it is longer than the queue allows (a limit of its own, of at most 1 MiB). All else may pass: a missing queue or
+/// permission is mended, a throttled one waits.
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html#API_SendMessage_Errors>
+///
+/// The code for what is too long is that for any wrong parameter, so that its words have to be read:
+/// <https://github.com/getmoto/moto/issues/450> has them as the service says them.
+fn is_refusal(code: Option<&str>, message: Option<&str>) -> bool {
+    match code {
+        Some("InvalidMessageContents") => true,
+        Some("InvalidParameterValue") => {
+            message.is_some_and(|message| message.contains("Message must be shorter than"))
+        }
+        _ => false,
     }
 }
 
@@ -85,7 +108,7 @@ pub async fn change_visibility(
         .await;
     match changed {
         Ok(_) => Ok(()),
-        Err(error) => Err(OutboxError {
+        Err(error) => Err(OutboxError::Unavailable {
             queue: queue_url.to_owned(),
             source: error::cause(error),
         }),
@@ -98,14 +121,6 @@ fn whole_seconds(hidden: Duration) -> i32 {
     let seconds = hidden.as_secs() + u64::from(hidden.subsec_nanos() > 0);
     // at most 39,600
     i32::try_from(seconds).unwrap_or(i32::MAX)
-}
-
-/// A body with the two characters escaped that a queue refuses and JSON allows: U+FFFE and U+FFFF. Bodies are JSON, where
-/// such a character can stand in a string alone.
-/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html>
-fn acceptable(body: &str) -> String {
-    body.replace('\u{fffe}', "\\ufffe")
-        .replace('\u{ffff}', "\\uffff")
 }
 
 #[cfg(test)]

@@ -2,8 +2,8 @@
 
 use std::io::{self, BufRead as _, BufReader, Read, Write};
 use std::net::TcpListener;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 use aws_config::{Region, SdkConfig};
@@ -84,10 +84,37 @@ pub(crate) fn server(script: Vec<Says>) -> (String, Arc<AtomicUsize>) {
     (url, asked)
 }
 
+/// As [`server`]; keeps the first line of each request.
+pub(crate) fn recording_server(script: Vec<Says>) -> (String, Arc<Mutex<Vec<String>>>) {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let requests = Arc::new(Mutex::new(Vec::new()));
+    let kept = Arc::clone(&requests);
+    thread::spawn(move || {
+        for (number, connection) in listener.incoming().enumerate() {
+            let says = &script[number.min(script.len() - 1)];
+            let keep = |line: String| kept.lock().unwrap().push(line);
+            converse(connection.unwrap(), says, keep).unwrap();
+        }
+    });
+    (url, requests)
+}
+
 /// Reads one request and answers it; the connection is not used again.
 pub(crate) fn reply(connection: impl Read + Write, says: &Says) -> io::Result<()> {
+    converse(connection, says, |_| ())
+}
+
+/// As [`reply`]; tells the request's first line before it answers.
+fn converse(
+    connection: impl Read + Write,
+    says: &Says,
+    heard: impl FnOnce(String),
+) -> io::Result<()> {
     let mut reader = BufReader::new(connection);
     let mut length = 0;
+    let mut first = String::new();
+    reader.read_line(&mut first)?;
     loop {
         let mut line = String::new();
         reader.read_line(&mut line)?;
@@ -99,6 +126,7 @@ pub(crate) fn reply(connection: impl Read + Write, says: &Says) -> io::Result<()
         }
     }
     reader.read_exact(&mut vec![0; length])?;
+    heard(first);
     if let Says::Answer {
         status,
         header,

@@ -10,8 +10,8 @@ use rustls::pki_types::pem::PemObject as _;
 /// The system's authorities, from the one file that has them all. The SDK's own way reads the folder beside that file, too,
 /// where each stands once more: a third of a start on Debian.
 ///
-/// `SSL_CERT_FILE` and `SSL_CERT_DIR` are honoured, by the SDK. So is a file of which a certificate cannot be used, which
-/// ours would not survive.
+/// Where `SSL_CERT_FILE` or `SSL_CERT_DIR` says something else, or one certificate of the file cannot be used, the SDK reads
+/// them in its own way: given such a file by us, it would fail, and by itself it leaves that one out.
 pub(crate) fn of_system() -> TrustStore {
     if openssl_probe::has_ssl_cert_env_vars() {
         return TrustStore::default();

@@ -1,183 +1,17 @@
-//! The ledger of uploads, `ingest_ledger`: which bundle of files was loaded, by its content.
-//!
-//! Two objects with the same bytes are two jobs and one upload. A job that is about to load a bundle claims its upload key
-//! here, under the claim that it holds already, and completes it afterwards. There is no lease of its own: whether the job
-//! that holds an upload still lives is for the job's claim to say, and its next attempt goes on where the last one stopped.
-//!
-//! # Rows of other programs
-//!
-//! The published load task works on the same table with `INSERT … ON CONFLICT (upload_key) DO NOTHING`, and never writes
-//! `completed_at`. A row without `job_key` is such a row: it is honoured as done, listed as foreign, and loaded again only
-//! after a [release](Ledger::release_upload). A released row stays, so that the task itself still finds its key taken:
-//! from then on the upload is this program's to load.
+//! The ledger of uploads in SQL, `ingest_ledger`: the statements, and what its rows say. The published load task works on
+//! the same table.
 
 use async_trait::async_trait;
-use identity_core::claim::{ClaimKey, Kept, Owner, StoreError, UnixSeconds};
+use identity_core::{
+    claim::{ClaimKey, Kept, Owner, StoreError, UnixSeconds},
+    ledger::{
+        Holder, LedgerCursor, LedgerEntry, LedgerPage, Uncompleted, Upload, UploadClaim,
+        UploadState,
+    },
+};
 use sqlx::{ColumnIndex, Decode, Row, Type};
 
-use crate::columns::Misfit;
-use crate::values::Text;
-
-/// A bundle that is about to be loaded.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Upload {
-    /// Its key, in whichever form: a digest of its names and bytes, cut short.
-    pub key: String,
-    /// The whole digest: SHA-256, 64 lower-case hex characters.
-    pub full_digest: String,
-    /// Where it lies, for people.
-    pub source_path: String,
-}
-
-/// Who loads an upload: one attempt of one job.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Holder {
-    /// The job's claim.
-    pub job: ClaimKey,
-    /// Who won it.
-    pub owner: Owner,
-    /// As which attempt.
-    pub attempt: u32,
-}
-
-/// A row of the ledger.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LedgerEntry {
-    /// The upload's key.
-    pub key: String,
-    /// Where it lay.
-    pub source_path: Option<String>,
-    /// When it was claimed last, in Unix seconds of the database's clock.
-    pub claimed_at: Option<UnixSeconds>,
-    /// When it was loaded, in Unix seconds of the database's clock.
-    pub completed_at: Option<UnixSeconds>,
-    /// Who claimed it; `None` on rows of other programs.
-    pub holder: Option<Holder>,
-    /// The whole digest; `None` on rows of other programs.
-    pub full_digest: Option<String>,
-    /// When an operator gave it back, unless it was claimed since, in Unix seconds of the database's clock.
-    pub released_at: Option<UnixSeconds>,
-}
-
-/// Where an upload stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum UploadState {
-    /// Loaded.
-    Done,
-    /// Claimed by another program, which does not tell whether it loaded it: honoured as done.
-    Foreign,
-    /// Claimed by a job that has not completed it: it is at it, or it is stuck.
-    Open,
-    /// Given back by an operator: the next job that asks gets it.
-    Released,
-}
-
-impl LedgerEntry {
-    /// Where the upload stands.
-    pub fn state(&self) -> UploadState {
-        if self.released_at.is_some() {
-            UploadState::Released
-        } else if self.completed_at.is_some() {
-            UploadState::Done
-        } else if self.holder.is_none() {
-            UploadState::Foreign
-        } else {
-            UploadState::Open
-        }
-    }
-}
-
-/// What became of a wish to load an upload.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum UploadClaim {
-    /// It is the asker's: load it, then complete it.
-    Won,
-    /// It is loaded, or honoured as loaded: skip it.
-    Done(LedgerEntry),
-    /// Another job, or a later attempt of the same one, is at it: ask again later.
-    Held(LedgerEntry),
-    /// The key stands for other bytes: two uploads whose digests begin alike. Never to be skipped; a longer key tells them
-    /// apart.
-    Collision(LedgerEntry),
-}
-
-/// Which rows [`Ledger::uploads`] lists: those without `completed_at`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Uncompleted {
-    /// Claimed by a job of this program: at work, or stuck, or given back.
-    Ours,
-    /// Claimed by another program.
-    Foreign,
-}
-
-/// Where a page of the ledger ended. Opaque: only the ledger that gave it can go on from it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LedgerCursor {
-    /// The time as the database writes it, to its last digit.
-    position: String,
-    key: String,
-}
-
-/// A page of the ledger.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LedgerPage {
-    /// The rows, those that were claimed first first.
-    pub entries: Vec<LedgerEntry>,
-    /// Where the next page begins; `None` after the last one.
-    pub next: Option<LedgerCursor>,
-}
-
-/// The ledger of uploads. Every store of this crate keeps one.
-#[async_trait]
-pub trait Ledger: Send + Sync {
-    /// Claims an upload for `holder`. The holder's own earlier claim, or one of an earlier attempt at the same job, is no
-    /// hindrance; so the call may be repeated if its reply is lost.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError::Conflict`] if somebody deleted the row meanwhile: ask again. [`StoreError::Unavailable`] and
-    /// [`StoreError::Invalid`].
-    async fn claim_upload(
-        &self,
-        upload: &Upload,
-        holder: &Holder,
-    ) -> Result<UploadClaim, StoreError>;
-
-    /// Records that `holder` has loaded the upload: `Kept::LeaseLost`, and nothing is written, if it is not the holder's any
-    /// more. May be repeated if its reply is lost.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError::Unavailable`] and [`StoreError::Invalid`].
-    async fn complete_upload(&self, key: &str, holder: &Holder) -> Result<Kept, StoreError>;
-
-    /// Gives an upload back by an operator's command, whoever holds or has loaded it: the next job that claims it loads it.
-    /// Returns what stands then, `None` if there is no such upload.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError::Unavailable`] and [`StoreError::Invalid`].
-    async fn release_upload(&self, key: &str) -> Result<Option<LedgerEntry>, StoreError>;
-
-    /// What stands under a key.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError::Unavailable`] and [`StoreError::Invalid`].
-    async fn upload(&self, key: &str) -> Result<Option<LedgerEntry>, StoreError>;
-
-    /// Uploads that were claimed and not completed, in pages of at most `limit` rows, 1 to 1,000.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError::Unavailable`], and [`StoreError::Invalid`] also for a limit of 0.
-    async fn uploads(
-        &self,
-        which: Uncompleted,
-        limit: u32,
-        after: Option<&LedgerCursor>,
-    ) -> Result<LedgerPage, StoreError>;
-}
+use crate::{columns::Misfit, values::Text};
 
 /// The most rows of a page.
 const MAX_PAGE: u32 = 1_000;
@@ -344,122 +178,172 @@ pub(crate) trait LedgerTable: Send + Sync {
     fn misfit(&self, misfit: Misfit) -> StoreError;
 }
 
-#[async_trait]
-impl<T: LedgerTable> Ledger for T {
-    async fn claim_upload(
-        &self,
-        upload: &Upload,
-        holder: &Holder,
-    ) -> Result<UploadClaim, StoreError> {
-        let mut arguments = vec![
-            Argument::from(upload.key.as_str()),
-            upload.source_path.as_str().into(),
-            upload.full_digest.as_str().into(),
-        ];
-        arguments.extend(identifying(holder));
-        let claimed = self.run("claiming an upload", true, &self.sql().claim, arguments);
-        if !claimed.await?.is_empty() {
-            return Ok(UploadClaim::Won);
-        }
-        let Some(entry) = self.upload(&upload.key).await? else {
-            return Err(StoreError::Conflict { standing: None });
-        };
-        let digest = entry.full_digest.as_ref();
-        if digest.is_some_and(|digest| *digest != upload.full_digest) {
-            return Ok(UploadClaim::Collision(entry));
-        }
-        Ok(match entry.state() {
-            UploadState::Done | UploadState::Foreign => UploadClaim::Done(entry),
-            // Released only since the statement looked: asked again, it is won.
-            UploadState::Open | UploadState::Released => UploadClaim::Held(entry),
-        })
+/// As [`Ledger::claim_upload`] says.
+pub(crate) async fn claim_upload(
+    table: &impl LedgerTable,
+    upload: &Upload,
+    holder: &Holder,
+) -> Result<UploadClaim, StoreError> {
+    let mut arguments = vec![
+        Argument::from(upload.key.as_str()),
+        upload.source_path.as_str().into(),
+        upload.full_digest.as_str().into(),
+    ];
+    arguments.extend(identifying(holder));
+    let claimed = table.run("claiming an upload", true, &table.sql().claim, arguments);
+    if !claimed.await?.is_empty() {
+        return Ok(UploadClaim::Won);
     }
-
-    async fn complete_upload(&self, key: &str, holder: &Holder) -> Result<Kept, StoreError> {
-        let mut arguments = vec![Argument::from(key)];
-        arguments.extend(identifying(holder));
-        let completed = self.run(
-            "completing an upload",
-            true,
-            &self.sql().complete,
-            arguments,
-        );
-        if !completed.await?.is_empty() {
-            return Ok(Kept::Yes);
-        }
-        // An earlier call may have completed it, whose reply was lost.
-        let own = |entry: LedgerEntry| {
-            entry.state() == UploadState::Done && entry.holder.as_ref() == Some(holder)
-        };
-        Ok(if self.upload(key).await?.is_some_and(own) {
-            Kept::Yes
-        } else {
-            Kept::LeaseLost
-        })
+    let Some(entry) = upload_of(table, &upload.key).await? else {
+        return Err(StoreError::Conflict { standing: None });
+    };
+    let digest = entry.full_digest.as_ref();
+    if digest.is_some_and(|digest| *digest != upload.full_digest) {
+        return Ok(UploadClaim::Collision(entry));
     }
-
-    async fn release_upload(&self, key: &str) -> Result<Option<LedgerEntry>, StoreError> {
-        let released = self.run(
-            "releasing an upload",
-            true,
-            &self.sql().release,
-            vec![key.into()],
-        );
-        Ok(released.await?.pop().map(|row| row.entry))
-    }
-
-    async fn upload(&self, key: &str) -> Result<Option<LedgerEntry>, StoreError> {
-        let found = self.run(
-            "reading an upload",
-            false,
-            &self.sql().get,
-            vec![key.into()],
-        );
-        Ok(found.await?.pop().map(|row| row.entry))
-    }
-
-    async fn uploads(
-        &self,
-        which: Uncompleted,
-        limit: u32,
-        after: Option<&LedgerCursor>,
-    ) -> Result<LedgerPage, StoreError> {
-        if limit == 0 {
-            return Err(self.misfit(Misfit {
-                what: "limit of a page".to_owned(),
-                expected: "1 or more",
-                got: "0".to_owned(),
-            }));
-        }
-        let limit = limit.min(MAX_PAGE);
-        let sql = self.sql();
-        let (position, key) = after.map_or((sql.first, ""), |cursor| {
-            (cursor.position.as_str(), cursor.key.as_str())
-        });
-        let arguments = vec![
-            Argument::from(position),
-            key.into(),
-            // One more than the page holds says that there is a next one.
-            Argument::Number(i64::from(limit) + 1),
-        ];
-        let statement = match which {
-            Uncompleted::Ours => &sql.ours,
-            Uncompleted::Foreign => &sql.foreign,
-        };
-        let mut rows = self
-            .run("listing uploads", false, statement, arguments)
-            .await?;
-        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        let more = rows.len() > limit;
-        rows.truncate(limit);
-        let next = rows.last().filter(|_| more).map(|row| LedgerCursor {
-            position: row.position.clone(),
-            key: row.entry.key.clone(),
-        });
-        let entries = rows.into_iter().map(|row| row.entry).collect();
-        Ok(LedgerPage { entries, next })
-    }
+    Ok(match entry.state() {
+        UploadState::Done | UploadState::Foreign => UploadClaim::Done(entry),
+        // Released only since the statement looked: asked again, it is won.
+        UploadState::Open | UploadState::Released => UploadClaim::Held(entry),
+    })
 }
+
+/// As [`Ledger::complete_upload`] says.
+pub(crate) async fn complete_upload(
+    table: &impl LedgerTable,
+    key: &str,
+    holder: &Holder,
+) -> Result<Kept, StoreError> {
+    let mut arguments = vec![Argument::from(key)];
+    arguments.extend(identifying(holder));
+    let completed = table.run(
+        "completing an upload",
+        true,
+        &table.sql().complete,
+        arguments,
+    );
+    if !completed.await?.is_empty() {
+        return Ok(Kept::Yes);
+    }
+    // An earlier call may have completed it, whose reply was lost.
+    let own = |entry: LedgerEntry| {
+        entry.state() == UploadState::Done && entry.holder.as_ref() == Some(holder)
+    };
+    Ok(if upload_of(table, key).await?.is_some_and(own) {
+        Kept::Yes
+    } else {
+        Kept::LeaseLost
+    })
+}
+
+/// As [`Ledger::release_upload`] says.
+pub(crate) async fn release_upload(
+    table: &impl LedgerTable,
+    key: &str,
+) -> Result<Option<LedgerEntry>, StoreError> {
+    let released = table.run(
+        "releasing an upload",
+        true,
+        &table.sql().release,
+        vec![key.into()],
+    );
+    Ok(released.await?.pop().map(|row| row.entry))
+}
+
+/// As [`Ledger::upload`] says.
+pub(crate) async fn upload_of(
+    table: &impl LedgerTable,
+    key: &str,
+) -> Result<Option<LedgerEntry>, StoreError> {
+    let found = table.run(
+        "reading an upload",
+        false,
+        &table.sql().get,
+        vec![key.into()],
+    );
+    Ok(found.await?.pop().map(|row| row.entry))
+}
+
+/// As [`Ledger::uploads`] says.
+pub(crate) async fn uploads(
+    table: &impl LedgerTable,
+    which: Uncompleted,
+    limit: u32,
+    after: Option<&LedgerCursor>,
+) -> Result<LedgerPage, StoreError> {
+    if limit == 0 {
+        return Err(table.misfit(Misfit {
+            what: "limit of a page".to_owned(),
+            expected: "1 or more",
+            got: "0".to_owned(),
+        }));
+    }
+    let limit = limit.min(MAX_PAGE);
+    let sql = table.sql();
+    let (position, key) = after.map_or((sql.first, ""), |cursor| {
+        (cursor.position.as_str(), cursor.key.as_str())
+    });
+    let arguments = vec![
+        Argument::from(position),
+        key.into(),
+        // One more than the page holds says that there is a next one.
+        Argument::Number(i64::from(limit) + 1),
+    ];
+    let statement = match which {
+        Uncompleted::Ours => &sql.ours,
+        Uncompleted::Foreign => &sql.foreign,
+    };
+    let mut rows = table
+        .run("listing uploads", false, statement, arguments)
+        .await?;
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let more = rows.len() > limit;
+    rows.truncate(limit);
+    let next = rows.last().filter(|_| more).map(|row| LedgerCursor {
+        position: row.position.clone(),
+        key: row.entry.key.clone(),
+    });
+    let entries = rows.into_iter().map(|row| row.entry).collect();
+    Ok(LedgerPage { entries, next })
+}
+
+/// Makes a store's table its ledger. The trait is the core's, so it cannot be given to every [`LedgerTable`] at once.
+macro_rules! keep_uploads {
+    ($store:ty) => {
+        #[async_trait::async_trait]
+        impl identity_core::ledger::Ledger for $store {
+            async fn claim_upload(
+                &self,
+                upload: &identity_core::ledger::Upload,
+                holder: &identity_core::ledger::Holder,
+            ) -> Result<identity_core::ledger::UploadClaim, identity_core::claim::StoreError> {
+                $crate::ledger::claim_upload(self, upload, holder).await
+            }
+            async fn complete_upload(
+                &self,
+                key: &str,
+                holder: &identity_core::ledger::Holder,
+            ) -> Result<identity_core::claim::Kept, identity_core::claim::StoreError> {
+                $crate::ledger::complete_upload(self, key, holder).await
+            }
+            async fn release_upload(&self, key: &str) -> Result<Option<identity_core::ledger::LedgerEntry>, identity_core::claim::StoreError> {
+                $crate::ledger::release_upload(self, key).await
+            }
+            async fn upload(&self, key: &str) -> Result<Option<identity_core::ledger::LedgerEntry>, identity_core::claim::StoreError> {
+                $crate::ledger::upload_of(self, key).await
+            }
+            async fn uploads(
+                &self,
+                which: identity_core::ledger::Uncompleted,
+                limit: u32,
+                after: Option<&identity_core::ledger::LedgerCursor>,
+            ) -> Result<identity_core::ledger::LedgerPage, identity_core::claim::StoreError> {
+                $crate::ledger::uploads(self, which, limit, after).await
+            }
+        }
+    };
+}
+pub(crate) use keep_uploads;
 
 /// The parameters that say who a holder is.
 fn identifying(holder: &Holder) -> [Argument; 3] {

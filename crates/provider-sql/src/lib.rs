@@ -2,7 +2,7 @@
 //!
 //! The reader's way: [`SqliteStore`] (the embedded default) and `PostgresStore` (feature `postgres`) → `columns` (record ↔
 //! row), `values` (what a column holds), `listing` (pages) and `statements` (the SQL, in the dialect that both share).
-//! [`Ledger`] keeps uploads by their content. No claim protocol here: that is [`identity_core::claim`]'s, which asks a store
+//! Each store is a [`Ledger`](identity_core::ledger::Ledger) of uploads, too. No claim protocol here: that is [`identity_core::claim`]'s, which asks a store
 //! only for compare-and-swap.
 
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
@@ -25,11 +25,6 @@ mod postgres;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 
-#[cfg(any(feature = "sqlite", feature = "postgres"))]
-pub use ledger::{
-    Holder, Ledger, LedgerCursor, LedgerEntry, LedgerPage, Uncompleted, Upload, UploadClaim,
-    UploadState,
-};
 #[cfg(feature = "postgres")]
 pub use postgres::{ConnectError, PostgresStore, PostgresUrl, UrlError};
 #[cfg(feature = "sqlite")]

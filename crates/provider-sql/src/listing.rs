@@ -1,5 +1,7 @@
 //! A query for claims as the database is asked it: bounds, cursor, and where a page ends.
 
+use std::collections::BTreeSet;
+
 use identity_core::claim::{ClaimKey, Cursor, ListQuery, Page, Status, Stored};
 
 use crate::columns::Misfit;
@@ -10,10 +12,7 @@ const MAX_PAGE: u32 = 1_000;
 /// The parameters of [`statements::list`](crate::statements::list).
 #[derive(Debug)]
 pub(crate) struct Listing {
-    /// Each once.
-    pub(crate) statuses: Vec<Status>,
-    /// Unix seconds.
-    pub(crate) until: i64,
+    pub(crate) statuses: BTreeSet<Status>,
     /// The row that the page before ended with: `claimed_at` and key.
     pub(crate) after: (i64, String),
     limit: u32,
@@ -22,30 +21,18 @@ pub(crate) struct Listing {
 impl Listing {
     /// Checks a query.
     pub(crate) fn new(query: &ListQuery) -> Result<Self, Misfit> {
-        let misfit = |what: &str, expected, got| Misfit {
-            what: what.to_owned(),
-            expected,
-            got,
-        };
-        if query.limit == 0 {
-            return Err(misfit("limit of a page", "1 or more", "0".to_owned()));
-        }
-        let mut statuses = query.statuses.clone();
-        statuses.sort_unstable();
-        statuses.dedup();
         let after = match &query.after {
             None => (i64::MIN, String::new()),
-            Some(Cursor(text)) => parse(text)
-                .ok_or_else(|| misfit("cursor", "one that a page ended with", text.clone()))?,
+            Some(Cursor(text)) => parse(text).ok_or_else(|| Misfit {
+                what: "cursor".to_owned(),
+                expected: "one that a page ended with",
+                got: text.clone(),
+            })?,
         };
         Ok(Self {
-            statuses,
-            // Whole seconds are compared: a row of this moment's second was claimed at its first millisecond.
-            until: query
-                .claimed_until
-                .map_or(i64::MAX, |until| until.seconds().0),
+            statuses: query.statuses.clone(),
             after,
-            limit: query.limit.min(MAX_PAGE),
+            limit: query.limit.get().min(MAX_PAGE),
         })
     }
 
@@ -64,9 +51,8 @@ impl Listing {
             Cursor(format!("{time} {key}"))
         });
         let mut page = Page {
-            claims: Vec::with_capacity(rows.len()),
-            unreadable: Vec::new(),
             next,
+            ..Page::default()
         };
         for row in rows {
             match row.claim {

@@ -40,25 +40,25 @@ pub(crate) static UPDATE: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
-/// Rows in the order of `(claimed_at, key)`: those claimed at or before `$1`, after the row `($2, $3)`, at most `$4`,
-/// with one of `statuses` statuses, `$5` and following.
+/// Rows in the order of `(claimed_at, key)`: those after the row `($1, $2)`, at most `$3`, with one of `statuses` statuses,
+/// `$4` and following.
 ///
 /// One arm a status, each a range of the index by status: the arms are merged, so that a page costs what it holds,
 /// however many rows there are. PostgreSQL merges only what each arm says that it is sorted by.
 pub(crate) fn list(statuses: usize) -> String {
     let columns = ClaimRow::COLUMNS.join(", ");
     let mut sql = String::new();
-    for parameter in 5..5 + statuses {
+    for parameter in 4..4 + statuses {
         let and = if sql.is_empty() { "" } else { " UNION ALL " };
         // writing to a String cannot fail
         let _ = write!(
             sql,
             "{and}SELECT * FROM (SELECT {columns}, {VERSION} AS version FROM firstclaim_claims \
-             WHERE status = ${parameter} AND claimed_at <= $1 AND (claimed_at, key) > ($2, $3) \
+             WHERE status = ${parameter} AND (claimed_at, key) > ($1, $2) \
              ORDER BY claimed_at, key) AS status_{parameter}"
         );
     }
-    sql.push_str(" ORDER BY claimed_at, key LIMIT $4");
+    sql.push_str(" ORDER BY claimed_at, key LIMIT $3");
     sql
 }
 

@@ -2,7 +2,8 @@
 //!
 //! It is a proxy on 127.0.0.1 that knows where a request ends and where its reply does, so that it can let a server
 //! commit a write and then lose the reply ([`Fault::DropReply`]): the one failure that makes a writer look like its own
-//! duplicate. It speaks PostgreSQL and HTTP/1.1, both in the clear. It needs no runtime: a thread serves a connection.
+//! duplicate. It speaks PostgreSQL, HTTP/1.1 and HTTP/2 (so gRPC), all in the clear. Its callers need no runtime: a
+//! thread serves a connection.
 //!
 //! ```no_run
 //! # use wire::{Fault, Plan, Protocol, Request, Wire};
@@ -17,6 +18,7 @@
 //! ```
 
 mod http;
+mod http2;
 mod plan;
 mod postgres;
 
@@ -37,12 +39,16 @@ pub enum Protocol {
     Postgres,
     /// HTTP/1.1: bodies by `Content-Length`, chunked, or up to the end of the connection.
     Http,
+    /// HTTP/2 by prior knowledge, as gRPC speaks it. A request is a stream. A plan judges it when it is whole, or, since a
+    /// call of gRPC may go on in both directions, once its first message is. A connection that a fault closes is closed
+    /// when all that was asked on it beside has its reply; what is held keeps it open.
+    Http2,
 }
 
 /// What has gone over a wire.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Counts {
-    /// Requests that were read whole.
+    /// Requests that a plan has judged.
     pub requests: u64,
     /// Replies that the server sent whole, whatever became of them.
     pub replies: u64,
@@ -187,16 +193,21 @@ impl Shared {
         }
     }
 
-    fn serve(&self, client: TcpStream) {
+    fn serve(self: &Arc<Self>, client: TcpStream) {
         let mut dialect: Box<dyn Dialect> = match self.protocol {
             Protocol::Postgres => Box::new(postgres::Postgres::default()),
             Protocol::Http => Box::new(http::Http::default()),
+            Protocol::Http2 => return self.complain(http2::carry(self, client)),
         };
         let Ok(mut client) = peer(client) else {
             return; // it is gone already
         };
+        self.complain(self.carry(&mut client, &mut *dialect));
+    }
+
+    fn complain(&self, ended: io::Result<()>) {
         // What else ends a connection is either end's doing, and the other one sees it end.
-        if let Err(error) = self.carry(&mut client, &mut *dialect)
+        if let Err(error) = ended
             && error.kind() == io::ErrorKind::InvalidData
         {
             self.state().complaints.push(error.to_string());

@@ -47,7 +47,7 @@ pub struct HttpRequest {
     pub target: String,
     /// Names as sent, and values, in which U+FFFD stands for what is not UTF-8.
     pub headers: Vec<(String, String)>,
-    /// The body, without its chunks' frames.
+    /// The body, without its chunks' frames. Of gRPC it is at least the first message, with the five bytes before it.
     pub body: Vec<u8>,
 }
 
@@ -59,23 +59,39 @@ impl HttpRequest {
             .find(|(known, _)| known.eq_ignore_ascii_case(name))
             .map(|(_, value)| value.as_str())
     }
+
+    /// The operation that it calls, where all are called by one method: what `X-Amz-Target` ends with
+    /// (`DynamoDB_20120810.PutItem`), or a path of gRPC (`/google.firestore.v1.Firestore/Commit`).
+    fn operation(&self) -> Option<&str> {
+        if let Some(target) = self.header("X-Amz-Target") {
+            return target.rsplit('.').next();
+        }
+        let kind = self.header("Content-Type").unwrap_or_default();
+        kind.starts_with("application/grpc")
+            .then(|| self.target.rsplit('/').next())
+            .flatten()
+    }
 }
 
-/// What the operations of DynamoDB that change nothing begin with.
-const READING_OPERATIONS: [&str; 7] = [
+/// What the operations of DynamoDB and Firestore that change nothing begin with. A transaction that is begun or rolled
+/// back is no change yet, or none any more.
+const READING_OPERATIONS: [&str; 11] = [
     "Get",
     "BatchGet",
     "TransactGet",
     "Query",
     "Scan",
-    "List",
+    "List", // and Firestore's Listen
     "Describe",
+    "Run",
+    "Partition",
+    "Begin",
+    "Rollback",
 ];
 
 impl Request {
     /// Whether it changes something. SQL: `INSERT`, `UPDATE`, `DELETE`, or the `COMMIT` of a transaction. HTTP: by the operation
-    /// of `X-Amz-Target` (`DynamoDB_20120810.PutItem`), where there is one, else any method but `GET`, `HEAD` and
-    /// `OPTIONS`.
+    /// of DynamoDB or gRPC, where it calls one, else any method but `GET`, `HEAD` and `OPTIONS`.
     pub fn is_write(&self) -> bool {
         match self {
             Self::Sql(statements) => statements.iter().any(|statement| {
@@ -84,13 +100,10 @@ impl Request {
                     .iter()
                     .any(|write| word.eq_ignore_ascii_case(write))
             }),
-            Self::Http(request) => match request.header("X-Amz-Target") {
-                Some(target) => {
-                    let operation = target.rsplit('.').next().unwrap_or_default();
-                    !READING_OPERATIONS
-                        .iter()
-                        .any(|read| operation.starts_with(read))
-                }
+            Self::Http(request) => match request.operation() {
+                Some(operation) => !READING_OPERATIONS
+                    .iter()
+                    .any(|read| operation.starts_with(read)),
                 None => !matches!(request.method.as_str(), "GET" | "HEAD" | "OPTIONS"),
             },
         }

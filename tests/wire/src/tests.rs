@@ -255,4 +255,24 @@ fn writes_are_told_from_reads() {
         let target = format!("DynamoDB_20120810.{operation}");
         assert_eq!(http("POST", Some(&target)), write, "{operation}");
     }
+    for (operation, write) in [
+        ("Commit", true),
+        ("CreateDocument", true),
+        ("BatchWrite", true),
+        ("BatchGetDocuments", false),
+        ("RunQuery", false),
+        ("Listen", false),
+        ("BeginTransaction", false),
+    ] {
+        let request = Request::Http(HttpRequest {
+            method: "POST".to_owned(),
+            target: format!("/google.firestore.v1.Firestore/{operation}"),
+            headers: vec![(
+                "content-type".to_owned(),
+                "application/grpc+proto".to_owned(),
+            )],
+            body: Vec::new(),
+        });
+        assert_eq!(request.is_write(), write, "{operation}");
+    }
 }

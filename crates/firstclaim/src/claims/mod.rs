@@ -5,7 +5,7 @@ mod held;
 mod resend;
 pub(crate) mod view;
 
-use std::sync::Arc;
+use std::{num::NonZeroU32, sync::Arc};
 
 use comfy_table::{ContentArrangement, Table, presets::NOTHING};
 use host::{clock::SystemClock, entropy::OsEntropy, settings::Settings};
@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// How many claims are asked for at once.
-const PAGE: u32 = 500;
+const PAGE: NonZeroU32 = NonZeroU32::new(500).unwrap();
 
 pub(crate) async fn claims(command: ClaimsCommand, settings: &Settings) -> Result<Ended, Failure> {
     match command {
@@ -64,7 +64,7 @@ async fn list(args: ListArgs) -> Result<Ended, Failure> {
     let statuses = if args.status.is_empty() {
         open()
     } else {
-        args.status
+        args.status.into_iter().collect()
     };
     let mut table = Table::new();
     table
@@ -73,26 +73,24 @@ async fn list(args: ListArgs) -> Result<Ended, Failure> {
     table.set_header(["ID", "STATUS", "ATTEMPT", "CLAIMED", "OBJECT", "WHY"]);
     let mut query = ListQuery {
         statuses,
-        claimed_until: None,
-        limit: PAGE.min(args.limit),
+        limit: PAGE,
         after: None,
     };
     let mut left = args.limit;
     let mut more = false;
     let mut ended = Ended::Well;
-    while left > 0 {
-        query.limit = PAGE.min(left);
+    while let Some(limit) = NonZeroU32::new(left) {
+        query.limit = PAGE.min(limit);
         let page = store
             .list(&query)
             .await
             .map_err(|error| Failure::failed("the claims cannot be listed").because(error))?;
+        left = left.saturating_sub(u32::try_from(page.rows()).unwrap_or(u32::MAX));
         for error in page.unreadable {
-            left -= 1;
             output::complain(&error.to_string());
             ended = Ended::WithFailures;
         }
         for (key, stored) in page.claims {
-            left -= 1;
             if args.json {
                 output::line(&view::json(&key, &stored.record)?)?;
             } else {

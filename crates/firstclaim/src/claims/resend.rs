@@ -34,7 +34,7 @@ impl fmt::Display for Lines {
 #[async_trait]
 impl Outbox for Lines {
     async fn send(&self, message: &Message) -> Result<(), OutboxError> {
-        output::line(&message.body).map_err(|error| OutboxError {
+        output::line(&message.body).map_err(|error| OutboxError::Unavailable {
             queue: self.to_string(),
             source: error.into(),
         })
@@ -72,12 +72,13 @@ pub(super) async fn sweep(args: SweepArgs, settings: &Settings) -> Result<Ended,
         left,
         reported,
         failed,
+        purged,
     } = swept;
     if args.json {
         output::say(&json!(swept).to_string());
     } else {
         output::say(&format!(
-            "sent={sent} left={left} reported={reported} failed={failed}"
+            "sent={sent} left={left} reported={reported} failed={failed} purged={purged}"
         ));
     }
     Ok(if failed == 0 {
@@ -161,8 +162,7 @@ async fn with_status(
     limit: u32,
 ) -> Result<Vec<ClaimKey>, Failure> {
     let mut query = ListQuery {
-        statuses,
-        claimed_until: None,
+        statuses: statuses.into_iter().collect(),
         limit: PAGE,
         after: None,
     };
@@ -188,7 +188,10 @@ async fn with_status(
 /// Why no more is sent. A reader of standard output that went away (`| head`) knows it.
 fn stopped(error: ResendError) -> Failure {
     match error {
-        ResendError::Outbox { source, .. } => match source.source.downcast::<std::io::Error>() {
+        ResendError::Outbox {
+            source: OutboxError::Unavailable { source, .. },
+            ..
+        } => match source.downcast::<std::io::Error>() {
             Ok(error) => Failure::from(*error),
             Err(error) => Failure::failed("an event cannot be sent").because(error),
         },

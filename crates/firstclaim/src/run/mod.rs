@@ -13,7 +13,10 @@ use host::{
     settings::Settings,
     worker::{Providers, Worker},
 };
-use identity_core::{identity::Scheme, outbox::Outbox};
+use identity_core::{
+    identity::{Scheme, pipeline::Work},
+    outbox::Outbox,
+};
 
 use self::{engine::Engine, report::Report, sources::Sources};
 use crate::{
@@ -43,9 +46,9 @@ pub(crate) async fn run(args: RunArgs, settings: Settings) -> Result<Ended, Fail
         ));
     }
 
-    let queue = match spec.is_dispatched() {
-        true => Some(dispatch_queue(&settings).await?),
-        false => None,
+    let queue = match spec.work() {
+        Work::Dispatch => Some(dispatch_queue(&settings).await?),
+        Work::Exec(_) => None,
     };
     let objects = sources.objects()?;
     #[cfg(feature = "aws")]

@@ -1,9 +1,11 @@
 //! The objects that a build with AWS reads: those of the command line's folders, and those in S3.
 
+use std::num::NonZeroU32;
+
 use async_trait::async_trait;
 use identity_core::{
     identity::{ObjectAddress, ObjectVersion, Provider},
-    object::{Head, ObjectError, ObjectStore, ObjectStream},
+    object::{Head, Listed, ObjectError, ObjectStore, ObjectStream},
 };
 use provider_aws::{Aws, S3Objects};
 use tokio::sync::OnceCell;
@@ -30,10 +32,8 @@ impl Objects {
         let made = self
             .s3
             .get_or_try_init(async || Aws::from_env().await.map(|aws| aws.objects()));
-        made.await.map_err(|error| ObjectError::Unavailable {
-            address: address.to_string(),
-            source: error.into(),
-        })
+        made.await
+            .map_err(|error| ObjectError::unavailable(address, error))
     }
 }
 
@@ -55,5 +55,16 @@ impl ObjectStore for Objects {
             return self.s3(&object.address).await?.read(object).await;
         }
         self.folders.read(object).await
+    }
+
+    async fn list(
+        &self,
+        prefix: &ObjectAddress,
+        most: NonZeroU32,
+    ) -> Result<Vec<Listed>, ObjectError> {
+        if prefix.provider == Provider::S3 {
+            return self.s3(prefix).await?.list(prefix, most).await;
+        }
+        self.folders.list(prefix, most).await
     }
 }

@@ -46,7 +46,10 @@ impl Report {
         let subject = uri.as_deref().unwrap_or(label);
         self.counts.count(outcome);
         let complaint = match outcome {
-            Outcome::Done { .. } | Outcome::Duplicate | Outcome::Ignored(_) => None,
+            Outcome::Done { .. }
+            | Outcome::Duplicate
+            | Outcome::Ignored(_)
+            | Outcome::Waiting { .. } => None,
             Outcome::Held { .. } => Some("held by another worker".to_owned()),
             Outcome::LeaseLost { .. } => Some("failed: the claim was lost".to_owned()),
             Outcome::Failed { error, .. } | Outcome::Unavailable { error, .. } => {
@@ -165,7 +168,8 @@ impl Told {
             processed: counts.done,
             skipped: counts.duplicate,
             held: counts.held,
-            ignored: counts.ignored,
+            // Not whole yet, and recorded as waiting: no job yet.
+            ignored: counts.ignored + counts.waiting,
             failed: counts.failed + counts.unavailable,
             rejected: counts.rejected + counts.collapsed,
         }

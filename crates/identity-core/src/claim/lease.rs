@@ -511,9 +511,11 @@ impl<'a> Conversation<'a> {
 
 #[cfg(all(test, feature = "conformance"))]
 mod tests {
+    use std::num::NonZeroU32;
+
     use super::*;
     use crate::claim::{
-        ListQuery, Page, Version,
+        ListQuery, Page, UnixSeconds, Version,
         conformance::host::{CountedEntropy, ManualClock},
         memory::MemoryStore,
         testing::{object, pipeline},
@@ -547,6 +549,9 @@ mod tests {
         }
         async fn list(&self, query: &ListQuery) -> Result<Page, StoreError> {
             self.0.list(query).await
+        }
+        async fn purge(&self, now: UnixSeconds, most: NonZeroU32) -> Result<u32, StoreError> {
+            self.0.purge(now, most).await
         }
     }
 

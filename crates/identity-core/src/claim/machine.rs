@@ -235,23 +235,15 @@ impl Claiming {
     /// releases and the last error are for people.
     fn claimed(&mut self, row: Option<&Record>, now: UnixMillis) -> Record {
         Record {
-            status: Status::Processing,
             attempt: row.map_or(0, |row| row.attempt).saturating_add(1),
             owner: Some(self.owner),
             revision: Some(self.next_revision()),
-            claimed_at: now.seconds(),
             lease_until: Some(now.plus(self.terms.lease)),
-            waiting_until: None,
-            finished_at: None,
-            expires_at: None,
             object: Some(self.object.clone()),
-            pipeline: self.pipeline.clone(),
             redrives: row.map_or(0, |row| row.redrives),
-            reason: None,
             error: row.and_then(|row| row.error.clone()),
-            result: None,
-            body: None,
             released: row.and_then(|row| row.released),
+            ..Record::new(Status::Processing, now.seconds(), self.pipeline.clone())
         }
     }
 

@@ -2,13 +2,17 @@
 //!
 //! The reader's way: [`record`] (what a row holds) → [`store`] (what a store can do) → [`machine`] (the protocol, pure)
 //! → [`lease`] (the protocol driven over a store). [`duplicate`] tells a duplicate from two jobs with one ID;
-//! [`redrive`] (pure) and [`sweep`] send again what nobody redelivers. [`memory`] is the smallest store; `conformance` is
-//! what every store must pass.
+//! [`redrive`] (pure) and [`sweep`] send again what nobody redelivers. For those who write a store: [`fields`] (record ↔ row),
+//! [`open_index`] (finding open claims where there is no index by status), [`patience`] (how long a call may take).
+//! [`memory`] is the smallest store; `conformance` is what every store must pass.
 
 pub mod duplicate;
+pub mod fields;
 pub mod lease;
 pub mod machine;
 pub mod memory;
+pub mod open_index;
+pub mod patience;
 pub mod record;
 pub mod redrive;
 pub mod store;

@@ -312,7 +312,7 @@ pub struct Release {
     pub attempt: u32,
 }
 
-/// What a store keeps under a key.
+/// What a store keeps under a key. How its fields are named and kept is [`fields`](super::fields)' to say.
 ///
 /// Fields that another program's row lacks are `None`; such a row is honoured (see [`Record::lease_end`]).
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -334,7 +334,7 @@ pub struct Record {
     pub waiting_until: Option<UnixMillis>,
     /// When the status became `done`, `rejected` or `failed`, in Unix seconds.
     pub finished_at: Option<UnixSeconds>,
-    /// `done` only: from when on a store may delete the row, in Unix seconds. Until it does, the row is still done.
+    /// `done` only: after when a store may delete the row, in Unix seconds. Until it does, the row is still done.
     pub expires_at: Option<UnixSeconds>,
     /// The object; `None` for an event that could not be read.
     pub object: Option<RecordedObject>,
@@ -362,16 +362,26 @@ impl Record {
     /// The lease of a `processing` row whose writer knows no leases (the published Python handlers), from `claimed_at`.
     pub const FOREIGN_LEASE_SECONDS: i64 = 3_600;
 
-    /// The first field that is longer than stores keep: its name, what is expected, and its length in bytes.
-    pub fn oversized(&self) -> Option<(&'static str, &'static str, usize)> {
-        let result = self.result.as_ref().map_or(0, String::len);
-        let body = self.body.as_ref().map_or(0, Vec::len);
-        if result > Self::MAX_RESULT_BYTES {
-            Some(("result", "at most 16384 bytes", result))
-        } else if body > Self::MAX_BODY_BYTES {
-            Some(("body", "at most 32768 bytes", body))
-        } else {
-            None
+    /// A record of this pipeline's that nobody has won, and of which nothing else is known.
+    pub fn new(status: Status, claimed_at: UnixSeconds, pipeline: RecordedPipeline) -> Self {
+        Self {
+            status,
+            attempt: 0,
+            owner: None,
+            revision: None,
+            claimed_at,
+            lease_until: None,
+            waiting_until: None,
+            finished_at: None,
+            expires_at: None,
+            object: None,
+            pipeline,
+            redrives: 0,
+            reason: None,
+            error: None,
+            result: None,
+            body: None,
+            released: None,
         }
     }
 

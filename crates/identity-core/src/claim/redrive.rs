@@ -81,6 +81,12 @@ pub enum Obstacle {
     /// It is done, and nobody said that it should be done again.
     #[error("it is done: say that it is to be done again")]
     Done,
+    /// The queue will never take its event. This is known only once the row is marked, so that it is told once a grace.
+    #[error("its event cannot be sent: {why}")]
+    Refused {
+        /// Which queue, and why.
+        why: String,
+    },
 }
 
 impl Resend {

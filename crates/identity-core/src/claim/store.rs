@@ -1,16 +1,27 @@
 //! What a claim store must be able to do: read one row, compare-and-swap one row, list rows.
 
-use std::fmt::{Debug, Display};
+use std::{
+    collections::BTreeSet,
+    fmt::{Debug, Display},
+    num::NonZeroU32,
+};
 
 use async_trait::async_trait;
 
-use super::record::{ClaimKey, Record, Status, UnixMillis};
+use super::{
+    fields::beginning,
+    record::{ClaimKey, Record, Status, UnixSeconds},
+};
 
 /// A store's own name for one state of a row. Opaque: only the store that gave it can compare it.
 ///
 /// It must change with every write, also with writes of programs that know nothing of it, and never come back: an
 /// update time, an ETag, or a random revision together with owner, attempt and status. A counter will not do, for a row
-/// deleted and made anew would count up to it again.
+/// deleted and made anew would count up to it again. Our own writes always change [`Record::revision`], so that a store whose
+/// service passes over a write that changes nothing (Firestore keeps the update time then) has a new version all the same.
+///
+/// It may carry what the store needs for its next write of the row, e.g. where the row's entry in an index is that this write
+/// has to take away.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Version(pub String);
 
@@ -55,23 +66,33 @@ pub trait ClaimStore: Debug + Display + Send + Sync + 'static {
         when: &Precondition,
     ) -> Result<Version, StoreError>;
 
-    /// Rows for people and sweepers, in pages: those with one of the statuses, oldest first where the store can sort.
+    /// Rows for people and sweepers, in pages: those with one of the statuses, the one first that was won or recorded first.
+    /// Where `done` is asked for, the order is the store's own.
+    ///
+    /// A row that stays as it is while pages are asked for is in one of them.
     ///
     /// # Errors
     ///
-    /// [`StoreError::Unavailable`] and [`StoreError::Invalid`].
+    /// [`StoreError::Unavailable`], and [`StoreError::Invalid`] for a cursor that no page of this query ended with.
     async fn list(&self, query: &ListQuery) -> Result<Page, StoreError>;
+
+    /// Deletes rows that are `done` and whose [`Record::expires_at`] lies before `now`, at most `most`, each only as it was
+    /// when it was looked at. Returns how many; fewer than `most`: there are no more now. 0 from a store whose service deletes
+    /// them by itself.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Unavailable`]: some of them may be deleted.
+    async fn purge(&self, now: UnixSeconds, most: NonZeroU32) -> Result<u32, StoreError>;
 }
 
 /// Which rows [`ClaimStore::list`] returns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListQuery {
     /// Rows with one of these statuses.
-    pub statuses: Vec<Status>,
-    /// Only rows last won or recorded at or before this moment.
-    pub claimed_until: Option<UnixMillis>,
-    /// At most this many rows a page.
-    pub limit: u32,
+    pub statuses: BTreeSet<Status>,
+    /// At most this many rows a page. A store may have a smaller limit of its own.
+    pub limit: NonZeroU32,
     /// Where the page before ended.
     pub after: Option<Cursor>,
 }
@@ -80,8 +101,9 @@ pub struct ListQuery {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cursor(pub String);
 
-/// One page of rows.
-#[derive(Debug)]
+/// One page of rows: readable and unreadable ones together are at most as many as were asked for. It may have fewer, even
+/// none, and a next one all the same.
+#[derive(Debug, Default)]
 pub struct Page {
     /// The rows.
     pub claims: Vec<(ClaimKey, Stored)>,
@@ -92,6 +114,13 @@ pub struct Page {
     pub next: Option<Cursor>,
 }
 
+impl Page {
+    /// How many rows it has, readable or not.
+    pub fn rows(&self) -> usize {
+        self.claims.len() + self.unreadable.len()
+    }
+}
+
 /// Why a store did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -99,7 +128,8 @@ pub enum StoreError {
     /// The precondition does not hold. Nothing was written.
     #[error("another row stands under the key")]
     Conflict {
-        /// What stands there, where the store returns it with the refusal; `None` also if there is no row.
+        /// What stands there, where the refusal itself tells; `None` also if there is no row. A store never reads in order to
+        /// fill it: whoever has to know reads, and most need not. (One that is in the row's transaction anyway may look.)
         standing: Option<Box<Stored>>,
     },
     /// The store did not answer, or not in a way that says whether a write took place: look, then decide.
@@ -125,4 +155,16 @@ pub enum StoreError {
         /// What it is.
         got: String,
     },
+}
+
+impl StoreError {
+    /// What is in a row, or what was asked, cannot be: `what` says which of it.
+    pub fn invalid(store: &impl Display, what: String, expected: &'static str, got: &str) -> Self {
+        Self::Invalid {
+            store: store.to_string(),
+            what,
+            expected,
+            got: beginning(got),
+        }
+    }
 }

@@ -4,7 +4,7 @@
 //! between the two, the mark ends with the grace, and the next sweep sends the event: a crash costs time, or an event
 //! more, never a job. The worker that takes the event claims it like any other.
 
-use std::{sync::Arc, time::Duration};
+use std::{num::NonZeroU32, sync::Arc, time::Duration};
 
 use super::{
     lease::{ClaimError, Claims},
@@ -19,8 +19,10 @@ use crate::{
     text::error_chain,
 };
 
-/// How many rows are asked for at once.
-const PAGE: u32 = 500;
+/// How many rows are asked for, or purged, at once.
+const PAGE: NonZeroU32 = NonZeroU32::new(500).unwrap();
+/// How many times one sweep purges at most: it has to end, and the next one goes on.
+const PURGES: u32 = 100;
 
 /// Sends the events of one pipeline's open claims again.
 #[derive(Debug, Clone)]
@@ -47,7 +49,7 @@ pub enum Resent {
     WouldBeSent,
     /// It is not time, or it has ended meanwhile.
     Left,
-    /// It cannot be sent; nothing was written.
+    /// It cannot be sent. Nothing was written, but for [`Obstacle::Refused`].
     Obstacle(Obstacle),
 }
 
@@ -62,6 +64,8 @@ pub struct Swept {
     pub reported: u64,
     /// Rows that cannot be read, or that too many wrote at once.
     pub failed: u64,
+    /// Ends whose time is over, and which were deleted.
+    pub purged: u64,
 }
 
 /// Why a sweep or a redrive stopped. A row that was marked is sent by a sweep after its grace.
@@ -96,7 +100,8 @@ impl Resender {
     pub const GRACE: Duration = Duration::from_secs(15 * 60);
 
     /// Sends the event of every claim that nobody is at and nobody redelivers, and tells of every row whose event was sent
-    /// or cannot be. Any number of sweeps may run at once. A dry run writes and sends nothing.
+    /// or cannot be; then deletes the ends whose time is over. Any number of sweeps may run at once. A dry run writes, sends and
+    /// deletes nothing.
     ///
     /// # Errors
     ///
@@ -107,9 +112,7 @@ impl Resender {
         tell: &mut (dyn FnMut(&ClaimKey, &Record, &Resent) + Send),
     ) -> Result<Swept, ResendError> {
         let mut query = ListQuery {
-            statuses: vec![Status::Processing, Status::Failed, Status::Waiting],
-            // Not cut by age: a row whose clock was ahead would be passed over for as long.
-            claimed_until: None,
+            statuses: [Status::Processing, Status::Failed, Status::Waiting].into(),
             limit: PAGE,
             after: None,
         };
@@ -149,9 +152,34 @@ impl Resender {
             }
             query.after = page.next;
             if query.after.is_none() {
-                return Ok(counts);
+                break;
             }
         }
+        if !dry_run {
+            counts.purged = self.purge().await;
+        }
+        Ok(counts)
+    }
+
+    /// Deletes the ends whose time is over. Failing is told, and no more: the rows are done either way.
+    async fn purge(&self) -> u64 {
+        let now = self.claims.clock().unix_millis().seconds();
+        let mut purged = 0;
+        for _ in 0..PURGES {
+            match self.claims.store().purge(now, PAGE).await {
+                Ok(some) => {
+                    purged += u64::from(some);
+                    if some < PAGE.get() {
+                        break;
+                    }
+                }
+                Err(error) => {
+                    tracing::warn!(error = error_chain(&error), "not all old ends were deleted");
+                    break;
+                }
+            }
+        }
+        purged
     }
 
     async fn sweep_row(
@@ -222,6 +250,9 @@ impl Resender {
         let message = Message::about(key, redrives, resend.envelope(key, redrives));
         match self.outbox.send(&message).await {
             Ok(()) => Ok(Resent::Sent { redrives }),
+            Err(error @ OutboxError::Refused { .. }) => Ok(Resent::Obstacle(Obstacle::Refused {
+                why: error_chain(&error),
+            })),
             Err(source) => {
                 let key = key.clone();
                 Err(ResendError::Outbox { key, source })

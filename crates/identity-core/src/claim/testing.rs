@@ -42,34 +42,24 @@ pub(crate) fn pipeline() -> RecordedPipeline {
 /// A claim that owner 1 holds from second 1,000 for 120 seconds.
 pub(crate) fn record() -> Record {
     Record {
-        status: Status::Processing,
         attempt: 1,
         owner: Some(Owner(1)),
         revision: Some(Revision {
             owner: Owner(1),
             write: 1,
         }),
-        claimed_at: UnixSeconds(1_000),
         lease_until: Some(UnixMillis(1_120_000)),
-        waiting_until: None,
-        finished_at: None,
-        expires_at: None,
         object: Some(object("a.shp")),
-        pipeline: pipeline(),
-        redrives: 0,
-        reason: None,
-        error: None,
-        result: None,
-        body: None,
-        released: None,
+        ..Record::new(Status::Processing, UnixSeconds(1_000), pipeline())
     }
 }
 
-/// A queue that keeps what it was sent, and can be away.
+/// A queue that keeps what it was sent, can be away, and takes no message with a certain text.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
     pub(crate) messages: Mutex<Vec<Message>>,
     pub(crate) away: AtomicBool,
+    pub(crate) refused: Mutex<Option<String>>,
 }
 
 impl fmt::Display for Queue {
@@ -84,7 +74,12 @@ impl Outbox for Queue {
         tokio::task::yield_now().await;
         if self.away.load(Ordering::SeqCst) {
             let (queue, source) = (self.to_string(), "connection refused".into());
-            return Err(OutboxError { queue, source });
+            return Err(OutboxError::Unavailable { queue, source });
+        }
+        let refused = self.refused.lock().unwrap().clone();
+        if refused.is_some_and(|text| message.body.contains(&text)) {
+            let (queue, source) = (self.to_string(), "too long".into());
+            return Err(OutboxError::Refused { queue, source });
         }
         self.messages.lock().unwrap().push(message.clone());
         Ok(())

@@ -272,8 +272,8 @@ impl Carriers {
 pub struct Origin {
     /// Position in the delivery's outermost list, from 0; 0 where there is none.
     pub index: usize,
-    /// The ID of the SQS or Storage Queue message, for a batch response. `None` where the source takes one answer for the whole delivery, or
-    /// where the ID is missing or empty.
+    /// The ID of the SQS or Storage Queue message, for a batch response. `None` where the source takes one answer for the
+    /// whole delivery, or where the ID is missing or empty.
     pub message_id: Option<String>,
     /// The message's receipt handle (SQS) or pop receipt (Storage Queue), for deleting it or changing its visibility.
     pub receipt_handle: Option<String>,

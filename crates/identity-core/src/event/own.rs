@@ -42,7 +42,7 @@ const VERSION: &str = "1";
 pub enum Sent<'a> {
     /// An event. What only `reference` refuses in it ([`StorageEvent::refused_by_reference`]) is not carried.
     Event {
-        /// It.
+        /// The event itself.
         event: &'a StorageEvent,
         /// Whether the object was not whole when the event came.
         incomplete: bool,
@@ -51,7 +51,7 @@ pub enum Sent<'a> {
     Body(&'a [u8]),
 }
 
-/// An own envelope, in one line.
+/// An own envelope, in one line, of characters that every queue takes.
 ///
 /// `record` is the key of the record that is to be closed once this is settled, 64 lower-case hex characters; `redrives`
 /// counts how often the event was sent again.
@@ -68,7 +68,20 @@ pub fn write(sent: &Sent<'_>, record: Option<&str>, redrives: u32) -> String {
         .into_iter()
         .map(|(name, value)| (name.to_owned(), value))
         .collect();
-    json!({ "firstclaim": fields }).to_string()
+    acceptable(json!({ "firstclaim": fields }).to_string())
+}
+
+/// The envelope with the two characters escaped that JSON allows in a string and XML nowhere, U+FFFE and U+FFFF: queues whose
+/// messages are XML, or were, refuse them (SQS, Azure's).
+/// <https://www.w3.org/TR/xml/#charsets>,
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html>
+fn acceptable(envelope: String) -> String {
+    if !envelope.contains(['\u{fffe}', '\u{ffff}']) {
+        return envelope;
+    }
+    envelope
+        .replace('\u{fffe}', "\\ufffe")
+        .replace('\u{ffff}', "\\uffff")
 }
 
 fn event_fields(event: &StorageEvent, incomplete: bool) -> Vec<(&'static str, Value)> {
@@ -304,10 +317,8 @@ fn event(fields: &Fields<'_>) -> Result<StorageEvent, ReadError> {
         token => {
             let token = token.object("firstclaim.token")?;
             let kind = token.kind.required("firstclaim.token.kind")?;
-            let kind = TokenKind::from_tag(kind).ok_or_else(|| {
-                let expected = "version-id, etag, generation or content";
-                unknown("firstclaim.token.kind", kind, expected)
-            })?;
+            let kind = TokenKind::from_tag(kind)
+                .ok_or_else(|| unknown("firstclaim.token.kind", kind, TokenKind::EXPECTED))?;
             let value = token.value.required("firstclaim.token.value")?;
             Some(VersionToken::new(kind, &**value)?)
         }

@@ -20,6 +20,8 @@ pub struct Counts {
     pub collapsed: u64,
     /// Events that are no job.
     pub ignored: u64,
+    /// Events whose object is not whole yet: recorded as waiting.
+    pub waiting: u64,
     /// Events for which the claim store, the object store or the machine did not do its part.
     pub unavailable: u64,
 }
@@ -38,6 +40,7 @@ impl Counts {
             } => &mut self.collapsed,
             Outcome::Rejected { .. } => &mut self.rejected,
             Outcome::Ignored(_) => &mut self.ignored,
+            Outcome::Waiting { .. } => &mut self.waiting,
             Outcome::Unavailable { .. } => &mut self.unavailable,
         };
         *count += 1;
@@ -45,7 +48,7 @@ impl Counts {
 
     /// The counts by their names.
     #[must_use]
-    pub fn named(&self) -> [(&'static str, u64); 8] {
+    pub fn named(&self) -> [(&'static str, u64); 9] {
         [
             ("done", self.done),
             ("duplicate", self.duplicate),
@@ -54,6 +57,7 @@ impl Counts {
             ("rejected", self.rejected),
             ("collapsed", self.collapsed),
             ("ignored", self.ignored),
+            ("waiting", self.waiting),
             ("unavailable", self.unavailable),
         ]
     }
@@ -99,6 +103,12 @@ mod tests {
             ("rejected", rejected(Reason::Unreadable)),
             ("collapsed", rejected(Reason::Collapsed)),
             ("ignored", Outcome::Ignored(NoJob::Gone)),
+            (
+                "waiting",
+                Outcome::Waiting {
+                    until: UnixMillis(1),
+                },
+            ),
             (
                 "unavailable",
                 Outcome::Unavailable {

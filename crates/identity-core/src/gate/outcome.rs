@@ -85,6 +85,11 @@ pub enum Outcome {
         /// Why, for people.
         error: String,
     },
+    /// What it is about is not whole yet, which is recorded as waiting: a sweep looks at it again.
+    Waiting {
+        /// Until when it is left alone, in Unix milliseconds.
+        until: UnixMillis,
+    },
     /// It is no job.
     Ignored(NoJob),
     /// The claim store, the object store or the machine did not do its part; nothing is known to be recorded.
@@ -128,13 +133,15 @@ impl Outcome {
         }
     }
 
-    /// What the source is told. Acknowledged means recorded: `Ack` stands only where the job is `done` or `rejected`,
-    /// or where there is none.
+    /// What the source is told. Acknowledged means recorded: `Ack` stands only where the job is `done`, `rejected` or
+    /// `waiting`, or where there is none.
     pub fn disposition(&self) -> Disposition {
         match self {
-            Self::Done { .. } | Self::Duplicate | Self::Rejected { .. } | Self::Ignored(_) => {
-                Disposition::Ack
-            }
+            Self::Done { .. }
+            | Self::Duplicate
+            | Self::Rejected { .. }
+            | Self::Waiting { .. }
+            | Self::Ignored(_) => Disposition::Ack,
             // Acknowledging a held duplicate would lose the job if its holder dies.
             Self::Held { until } => Disposition::Retry {
                 not_before: Some(*until),
@@ -184,6 +191,7 @@ impl Outcome {
             Self::Failed { .. } => "failed",
             Self::LeaseLost { .. } => "lease-lost",
             Self::Rejected { .. } => "rejected",
+            Self::Waiting { .. } => "waiting",
             Self::Ignored(_) => "ignored",
             Self::Unavailable { .. } => "unavailable",
         }
@@ -225,6 +233,9 @@ mod tests {
             Outcome::Rejected {
                 reason: Reason::Unreadable,
                 error: String::new(),
+            },
+            Outcome::Waiting {
+                until: UnixMillis(5),
             },
             Outcome::Ignored(NoJob::NotSelected),
         ];

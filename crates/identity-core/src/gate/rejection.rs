@@ -6,7 +6,7 @@ use sha2::{Digest as _, Sha256};
 use super::{Gate, NoJob, Outcome, Prepared, Settled, ignored, part_of};
 use crate::{
     claim::{ClaimKey, Reason, Record, RecordedObject, Status},
-    event::{Ignored, StorageEvent, Unreadable},
+    event::{StorageEvent, Unreadable},
     identity::ObjectAddress,
     text::{bounded, error_chain},
 };
@@ -61,7 +61,11 @@ impl Gate {
             )
         };
         let outcome = match self.claims().record(&key, record).await {
-            Ok(_) => Outcome::Ignored(NoJob::Kind(Ignored::Incomplete)),
+            // Another program may have ended it.
+            Ok(record) if record.is_end() => Outcome::of_ended(&record),
+            Ok(record) => Outcome::Waiting {
+                until: record.waiting_until.unwrap_or(now),
+            },
             Err(error) => Outcome::Unavailable {
                 part: part_of(&error),
                 error: error_chain(&error),
@@ -148,23 +152,10 @@ impl Gate {
     fn rejection(&self, reason: Reason, error: String) -> Record {
         let now = self.clock().unix_millis().seconds();
         Record {
-            status: Status::Rejected,
-            attempt: 0,
-            owner: None,
-            revision: None,
-            claimed_at: now,
-            lease_until: None,
-            waiting_until: None,
             finished_at: Some(now),
-            expires_at: None,
-            object: None,
-            pipeline: self.inner.pipeline.clone(),
-            redrives: 0,
             reason: Some(reason),
             error: Some(bounded(error)),
-            result: None,
-            body: None,
-            released: None,
+            ..Record::new(Status::Rejected, now, self.inner.pipeline.clone())
         }
     }
 

@@ -3,12 +3,12 @@
 use sha2::{Digest as _, Sha256};
 
 /// SHA-256 of these bytes: 64 lower-case hex characters.
-pub(crate) fn sha256_hex(bytes: &[u8]) -> String {
+pub fn sha256_hex(bytes: &[u8]) -> String {
     to_hex(&Sha256::digest(bytes).into())
 }
 
 /// Two lower-case hex characters for each byte.
-pub(crate) fn to_hex(digest: &[u8; 32]) -> String {
+pub fn to_hex(digest: &[u8; 32]) -> String {
     const DIGITS: [char; 16] = [
         '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f',
     ];

@@ -10,6 +10,7 @@ pub mod bundle;
 pub mod canonical_uri;
 pub mod decode;
 pub mod event_grid_url;
+pub mod hex;
 pub mod job_id;
 pub mod params;
 pub mod pipeline;
@@ -17,9 +18,9 @@ pub mod refusal;
 pub mod scheme;
 pub mod token;
 pub mod uri;
+#[cfg(feature = "vectors")]
 pub mod vectors;
 
-pub(crate) mod hex;
 mod short_hash;
 
 pub use job_id::{Deriver, JobId, Material};

@@ -17,6 +17,12 @@ pub enum TokenKind {
 }
 
 impl TokenKind {
+    /// Every kind.
+    pub const ALL: [Self; 4] = [Self::VersionId, Self::ETag, Self::Generation, Self::Content];
+
+    /// What is expected where another kind is named.
+    pub const EXPECTED: &'static str = "version-id, etag, generation or content";
+
     /// The name in every output: `version-id`, `etag`, `generation`, `content`.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -39,9 +45,7 @@ impl TokenKind {
 
     /// The kind that [`TokenKind::as_str`] names, or `None`.
     pub fn from_tag(tag: &str) -> Option<Self> {
-        [Self::VersionId, Self::ETag, Self::Generation, Self::Content]
-            .into_iter()
-            .find(|kind| kind.as_str() == tag)
+        Self::ALL.into_iter().find(|kind| kind.as_str() == tag)
     }
 }
 
@@ -145,14 +149,10 @@ mod tests {
 
     #[test]
     fn a_tag_names_its_kind() {
-        for kind in [
-            TokenKind::VersionId,
-            TokenKind::ETag,
-            TokenKind::Generation,
-            TokenKind::Content,
-        ] {
+        for kind in TokenKind::ALL {
             assert_eq!(TokenKind::from_tag(kind.as_str()), Some(kind));
             assert_eq!(kind.tag(), format!("{}:", kind.as_str()));
+            assert!(TokenKind::EXPECTED.contains(kind.as_str()));
         }
         assert_eq!(TokenKind::from_tag("md5"), None);
     }

@@ -18,6 +18,9 @@ pub enum Provider {
 }
 
 impl Provider {
+    /// Every provider.
+    pub const ALL: [Self; 4] = [Self::S3, Self::Gcs, Self::Azure, Self::File];
+
     /// The name in outputs and records: `s3`, `gcs`, `azure`, `file`.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -30,7 +33,7 @@ impl Provider {
 
     /// The provider that [`Provider::as_str`] names, or `None`.
     pub fn from_name(name: &str) -> Option<Self> {
-        [Self::S3, Self::Gcs, Self::Azure, Self::File]
+        Self::ALL
             .into_iter()
             .find(|provider| provider.as_str() == name)
     }
@@ -57,7 +60,7 @@ impl Provider {
 
     /// The provider that [`Provider::uri_scheme`] names, or `None`.
     pub fn from_uri_scheme(scheme: &str) -> Option<Self> {
-        [Self::S3, Self::Gcs, Self::Azure, Self::File]
+        Self::ALL
             .into_iter()
             .find(|provider| provider.uri_scheme() == scheme)
     }
@@ -82,11 +85,25 @@ enum Exact {
     Bytes(Vec<u8>),
 }
 
+impl Exact {
+    fn of(bytes: Vec<u8>) -> Self {
+        String::from_utf8(bytes).map_or_else(|error| Self::Bytes(error.into_bytes()), Self::Text)
+    }
+}
+
 impl ObjectKey {
     /// A key that its envelope carries as it is.
     pub fn verbatim(key: impl Into<String>) -> Self {
         Self {
             exact: Exact::Text(key.into()),
+            raw: None,
+        }
+    }
+
+    /// A key as its store calls it: bytes that are not UTF-8 are kept, as [`ObjectKey::decoded`] keeps them.
+    pub fn from_bytes(key: impl Into<Vec<u8>>) -> Self {
+        Self {
+            exact: Exact::of(key.into()),
             raw: None,
         }
     }
@@ -98,11 +115,10 @@ impl ObjectKey {
     pub fn decoded(raw: impl Into<String>, exact: impl Into<Vec<u8>>) -> Self {
         let (raw, exact) = (raw.into(), exact.into());
         let raw = (raw.as_bytes() != exact.as_slice()).then_some(raw);
-        let exact = match String::from_utf8(exact) {
-            Ok(text) => Exact::Text(text),
-            Err(error) => Exact::Bytes(error.into_bytes()),
-        };
-        Self { exact, raw }
+        Self {
+            exact: Exact::of(exact),
+            raw,
+        }
     }
 
     /// The exact key, or `None` if it is not UTF-8.
@@ -149,6 +165,17 @@ pub struct ObjectAddress {
     pub container: String,
     /// The name within the container.
     pub key: ObjectKey,
+}
+
+impl ObjectAddress {
+    /// The object of this key in the same container.
+    #[must_use]
+    pub fn beside(&self, key: ObjectKey) -> Self {
+        Self {
+            key,
+            ..self.clone()
+        }
+    }
 }
 
 impl std::fmt::Display for ObjectAddress {

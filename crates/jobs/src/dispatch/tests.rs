@@ -1,7 +1,8 @@
 //! A gate that hands jobs on, and a gate behind the queue, on one store.
 
+use std::num::NonZeroU32;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use host::{clock::SystemClock, entropy::OsEntropy};
@@ -10,17 +11,18 @@ use identity_core::{
     event::{Delivery, Item, read},
     gate::{AllowList, Gate, Outcome, Parts, Settled},
     identity::{Contract, ObjectAddress, Provider},
-    object::{Head, ObjectError, ObjectStore, ObjectStream},
+    object::{Head, Listed, ObjectError, ObjectStore, ObjectStream},
     outbox::OutboxError,
 };
 
 use super::*;
 
-/// A queue that keeps what it is sent; the first `lost` replies are lost on the way back.
+/// A queue that keeps what it is sent; the first `lost` replies are lost on the way back. One that refuses takes nothing.
 #[derive(Debug, Default)]
 struct Queue {
     messages: Mutex<Vec<Message>>,
     lost: AtomicUsize,
+    refuses: AtomicBool,
 }
 
 impl std::fmt::Display for Queue {
@@ -32,6 +34,12 @@ impl std::fmt::Display for Queue {
 #[async_trait]
 impl Outbox for Queue {
     async fn send(&self, message: &Message) -> Result<(), OutboxError> {
+        if self.refuses.load(Ordering::SeqCst) {
+            return Err(OutboxError::Refused {
+                queue: self.to_string(),
+                source: "too long".into(),
+            });
+        }
         self.messages.lock().unwrap().push(message.clone());
         let lost = |left: usize| left.checked_sub(1);
         match self
@@ -39,7 +47,7 @@ impl Outbox for Queue {
             .fetch_update(Ordering::SeqCst, Ordering::SeqCst, lost)
         {
             Err(_) => Ok(()),
-            Ok(_) => Err(OutboxError {
+            Ok(_) => Err(OutboxError::Unavailable {
                 queue: self.to_string(),
                 source: "no reply".into(),
             }),
@@ -77,6 +85,9 @@ impl ObjectStore for NoObjects {
     }
     async fn read(&self, _: &ObjectVersion) -> Result<ObjectStream, ObjectError> {
         Err(ObjectError::Changed)
+    }
+    async fn list(&self, _: &ObjectAddress, _: NonZeroU32) -> Result<Vec<Listed>, ObjectError> {
+        panic!("the store was asked for a listing");
     }
 }
 
@@ -209,6 +220,25 @@ async fn a_message_without_a_reply_is_sent_again_under_the_same_text() {
         line.worker.settle(&item(&message.body)).await;
     }
     assert_eq!(line.runs().len(), 1);
+}
+
+#[tokio::test]
+async fn a_job_that_the_queue_never_takes_is_rejected_with_the_reason() {
+    let line = Line::new();
+    line.queue.refuses.store(true, Ordering::SeqCst);
+    let rejected = line.dispatcher.settle(&put()).await;
+    assert!(
+        matches!(rejected.outcome, Outcome::Rejected { .. }),
+        "{rejected:?}"
+    );
+    let record = line.record(&rejected).await;
+    assert_eq!(
+        (record.status, record.error.as_deref()),
+        (
+            Status::Rejected,
+            Some("the job cannot be handed on: queue:tests: the message is refused: too long")
+        )
+    );
 }
 
 #[tokio::test]

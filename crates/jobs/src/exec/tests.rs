@@ -1,6 +1,8 @@
 //! Tests of the command as a job.
 
-use std::{error::Error as _, io::Read as _, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    error::Error as _, io::Read as _, num::NonZeroU32, path::PathBuf, sync::Arc, time::Duration,
+};
 
 use host::clock::SystemClock;
 use identity_core::{
@@ -11,9 +13,9 @@ use identity_core::{
     host::Entropy,
     identity::{
         ObjectAddress, ObjectKey, ObjectVersion, Provider, TokenKind, VersionToken,
-        pipeline::Contract,
+        pipeline::{Contract, Work},
     },
-    object::{Head, ObjectError, ObjectStore, ObjectStream},
+    object::{Head, Listed, ObjectError, ObjectStore, ObjectStream},
 };
 use proptest::prelude::*;
 
@@ -41,6 +43,10 @@ impl ObjectStore for OneObject {
             "v1" => Ok(Box::new(&b"one"[..])),
             _ => Err(ObjectError::Changed),
         }
+    }
+
+    async fn list(&self, _: &ObjectAddress, _: NonZeroU32) -> Result<Vec<Listed>, ObjectError> {
+        panic!("the store was asked for a listing");
     }
 }
 
@@ -91,7 +97,10 @@ fn context(key: ObjectKey) -> JobContext {
 /// The job of a contract whose `[job]` is this.
 fn exec(job: &str) -> Exec {
     let text = format!("name = 'scenes'\nversion = '3.2.0'\nscheme = 'strict'\n[job]\n{job}");
-    Exec::new(Contract::parse(&text).unwrap().job().unwrap().clone())
+    match Contract::parse(&text).unwrap().job().unwrap().work() {
+        Work::Exec(command) => Exec::new(command.clone()),
+        other => panic!("{other:?}"),
+    }
 }
 
 /// A job of `sh -c SCRIPT sh ARGUMENTS…`.

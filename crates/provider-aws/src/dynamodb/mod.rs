@@ -1,6 +1,6 @@
 //! Claims in one DynamoDB table: one item a claim, decided by conditional writes.
 //!
-//! `attributes` names what an item has, and `item` maps a record to one and back; `version` says which writes a version
+//! `attributes` names what an item has, and `item` maps a record's fields to one and back; `version` says which writes a version
 //! allows; `listing` pages through open claims by the index and through ended ones by a scan; `table` holds names and what to
 //! do where there is no table.
 
@@ -16,6 +16,7 @@ mod samples;
 mod tests;
 
 use std::fmt;
+use std::num::NonZeroU32;
 
 use async_trait::async_trait;
 use aws_sdk_dynamodb::Client;
@@ -23,14 +24,13 @@ use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValuesOnConditionCheckFailure};
 use identity_core::claim::{
-    ClaimKey, ClaimStore, ListQuery, Page, Precondition, Record, StoreError, Stored, Version,
+    ClaimKey, ClaimStore, ListQuery, Page, Precondition, Record, StoreError, Stored, UnixSeconds,
+    Version,
 };
 
-use self::item::Misfit;
 use self::version::Condition;
 use crate::error;
 
-pub use self::attributes::SHARDS;
 pub use self::table::{OPEN_INDEX, TableNameError};
 
 /// A claim store in a DynamoDB table, shared by any number of machines.
@@ -78,19 +78,6 @@ impl DynamoStore {
         match read {
             Ok(read) => Ok(read.item),
             Err(error) => Err(self.failed("reading a claim", error)),
-        }
-    }
-
-    fn stored(&self, item: &attributes::Item) -> Result<(ClaimKey, Stored), StoreError> {
-        item::decode(item).map_err(|misfit| self.invalid(misfit))
-    }
-
-    fn invalid(&self, misfit: Misfit) -> StoreError {
-        StoreError::Invalid {
-            store: self.to_string(),
-            what: misfit.what,
-            expected: misfit.expected,
-            got: misfit.got,
         }
     }
 
@@ -152,11 +139,12 @@ impl ClaimStore for DynamoStore {
         record: &Record,
         when: &Precondition,
     ) -> Result<Version, StoreError> {
-        let item = item::encode(key, record).map_err(|misfit| self.invalid(misfit))?;
+        let item = item::encode(key, record);
+        let item = item.map_err(|misfit| self.misfit(key.as_str(), &misfit))?;
         let version = version::of(&item);
         let Some(condition) = Condition::of(when) else {
             // No row ever had this version.
-            return Err(self.conflict(key, None).await);
+            return Err(StoreError::Conflict { standing: None });
         };
         let put = self
             .client
@@ -181,7 +169,10 @@ impl ClaimStore for DynamoStore {
                     PutItemError::ConditionalCheckFailedException(refused) => refused.item,
                     _ => None,
                 };
-                Err(self.conflict(key, standing).await)
+                let standing = standing.map(|item| self.stored(&item)).transpose()?;
+                Err(StoreError::Conflict {
+                    standing: standing.map(|(_, stored)| Box::new(stored)),
+                })
             }
             Err(error) => Err(self.failed("writing a claim", error)),
         }
@@ -190,20 +181,10 @@ impl ClaimStore for DynamoStore {
     async fn list(&self, query: &ListQuery) -> Result<Page, StoreError> {
         listing::list(self, query).await
     }
-}
 
-impl DynamoStore {
-    /// The conflict with what stands under the key: read, where the service did not return it with the refusal.
-    async fn conflict(&self, key: &ClaimKey, standing: Option<attributes::Item>) -> StoreError {
-        let standing = match standing {
-            Some(item) => self.stored(&item).map(|(_, stored)| Some(stored)),
-            None => self.get(key).await,
-        };
-        match standing {
-            Ok(standing) => StoreError::Conflict {
-                standing: standing.map(Box::new),
-            },
-            Err(error) => error,
-        }
+    /// Nothing: time to live, by `expires_at`, is the service's, and costs nothing there.
+    /// <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/TTL.html>
+    async fn purge(&self, _: UnixSeconds, _: NonZeroU32) -> Result<u32, StoreError> {
+        Ok(0)
     }
 }

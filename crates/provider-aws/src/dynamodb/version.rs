@@ -7,17 +7,17 @@
 use std::collections::HashMap;
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use identity_core::claim::{Precondition, Version};
+use identity_core::claim::{Precondition, Version, fields::Field};
 
 use super::attributes::{self, Item};
 
 /// The attributes that a version is made of, and whether they are numbers.
 const PARTS: [(&str, bool); 5] = [
-    (attributes::REVISION, false),
-    (attributes::OWNER, false),
-    (attributes::ATTEMPT, true),
-    (attributes::STATUS, false),
-    (attributes::CLAIMED_AT, true),
+    (attributes::of(Field::Revision), false),
+    (attributes::of(Field::Owner), false),
+    (attributes::of(Field::Attempt), true),
+    (attributes::of(Field::Status), false),
+    (attributes::of(Field::ClaimedAt), true),
 ];
 
 const MISSING: &str = "-";

@@ -7,7 +7,7 @@ use identity_core::text::error_chain;
 use tokio::io::AsyncReadExt as _;
 
 use super::*;
-use crate::testing::{Says, configuration, server};
+use crate::testing::{Says, configuration, recording_server, server};
 
 /// The objects of whatever answers here: in the path, as `Aws` has it for an emulator.
 async fn objects(url: &str) -> S3Objects {
@@ -186,6 +186,140 @@ async fn what_is_not_in_s3_is_not_asked_for() {
     let foreign = version(&address("uploads", "a.tif"), TokenKind::Generation, "1");
     assert!(objects.read(&foreign).await.is_err());
     assert_eq!(asked.load(Ordering::SeqCst), 0);
+}
+
+/// The first page as S3 documents it, and as it answers `encoding-type=url`: a blank is `+`, `/` stands for itself, and
+/// what XML cannot hold is escaped. <https://docs.aws.amazon.com/AmazonS3/latest/API/API_ListObjectsV2.html>
+const FIRST_PAGE: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
+<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Name>uploads</Name><Prefix>in/a+%28%2B%29.</Prefix>
+<NextContinuationToken>1ueGcxLPRx1Tr/XYExHnhbYLgveDs2J/wm36Hy4vbOwM=</NextContinuationToken><KeyCount>3</KeyCount>
+<MaxKeys>11</MaxKeys><Delimiter>/</Delimiter><EncodingType>url</EncodingType><IsTruncated>true</IsTruncated>
+<Contents><Key>in/a+%28%2B%29.%2520%01%0D%0A</Key><LastModified>2026-01-02T03:04:05.000Z</LastModified>
+<ETag>&quot;9b2cf535f27731c974343645a3985328&quot;</ETag><Size>5368709121</Size><StorageClass>STANDARD</StorageClass></Contents>
+<Contents><Key>in/a+%28%2B%29.%E6%9D%B1%E4%BA%AC.shp</Key><LastModified>2026-01-02T03:04:06.789Z</LastModified>
+<ETag>&quot;x&quot;</ETag><Size>0</Size></Contents>
+<CommonPrefixes><Prefix>in/a+%28%2B%29.d/</Prefix></CommonPrefixes></ListBucketResult>"#;
+
+const LAST_PAGE: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
+<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><EncodingType>url</EncodingType><IsTruncated>false</IsTruncated>
+<Contents><Key>in/a+%28%2B%29.%FF</Key><LastModified>2026-01-02T03:04:05Z</LastModified><Size>1</Size></Contents></ListBucketResult>"#;
+
+fn eleven() -> NonZeroU32 {
+    NonZeroU32::new(11).unwrap()
+}
+
+#[tokio::test]
+async fn keys_that_xml_cannot_hold_are_asked_for_encoded_and_decoded_once() {
+    let says = vec![Says::answer(200, FIRST_PAGE), Says::answer(200, LAST_PAGE)];
+    let (url, requests) = recording_server(says);
+    let prefix = address("uploads", "in/a (+).");
+    let listed = objects(&url).await.list(&prefix, eleven()).await.unwrap();
+    let told: Vec<_> = listed
+        .iter()
+        .map(|entry| {
+            let key = entry.address.key.exact_bytes();
+            (key, entry.size, entry.modified.unwrap().0)
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            (
+                &b"in/a (+).%20\x01\r\n"[..],
+                5_368_709_121,
+                1_767_323_045_000
+            ),
+            ("in/a (+).東京.shp".as_bytes(), 0, 1_767_323_046_789),
+            (b"in/a (+).\xff", 1, 1_767_323_045_000),
+        ]
+    );
+    assert!(listed.iter().all(|entry| entry.token.is_none()));
+    let requests = requests.lock().unwrap();
+    assert_eq!(requests.len(), 2);
+    for asked in requests.iter() {
+        for wanted in [
+            "GET /uploads/?",
+            "list-type=2",
+            "prefix=in%2Fa%20%28%2B%29.",
+            "delimiter=%2F",
+            "encoding-type=url",
+            "max-keys=12",
+        ] {
+            assert!(asked.contains(wanted), "{wanted}: {asked}");
+        }
+    }
+    let next = "continuation-token=1ueGcxLPRx1Tr%2FXYExHnhbYLgveDs2J%2Fwm36Hy4vbOwM%3D";
+    assert!(requests[1].contains(next), "{}", requests[1]);
+}
+
+/// As a server answers that does not know `encoding-type`.
+#[tokio::test]
+async fn keys_that_a_server_does_not_encode_are_taken_as_they_are() {
+    let page = "<ListBucketResult><Contents><Key>a+b%20&amp;.shp</Key><Size>1</Size></Contents></ListBucketResult>";
+    let (url, _) = server(vec![Says::answer(200, page)]);
+    let listed = objects(&url).await;
+    let listed = listed
+        .list(&address("uploads", "a+"), eleven())
+        .await
+        .unwrap();
+    assert_eq!(listed[0].address, address("uploads", "a+b%20&.shp"));
+    assert_eq!(listed[0].modified, None);
+}
+
+#[tokio::test]
+async fn a_listing_that_cannot_be_believed_is_an_error_and_no_part_of_one() {
+    let entry =
+        |entry: &str| format!("<ListBucketResult><Contents>{entry}</Contents></ListBucketResult>");
+    for (page, wrong) in [
+        (entry("<Size>1</Size>"), "without a key"),
+        (entry("<Key>a.shp</Key>"), "without a size"),
+        (entry("<Key>b.shp</Key><Size>1</Size>"), "does not begin so"),
+    ] {
+        let (url, _) = server(vec![Says::answer(200, page)]);
+        let listed = objects(&url).await;
+        let listed = listed.list(&address("uploads", "a."), eleven()).await;
+        let told = error_chain(&listed.unwrap_err());
+        assert!(
+            told.contains("s3://uploads/a.") && told.contains(wrong),
+            "{told}"
+        );
+    }
+    // The second page does not come.
+    let (url, _) = server(vec![Says::answer(200, FIRST_PAGE), Says::answer(503, "")]);
+    let prefix = address("uploads", "in/a (+).");
+    let listed = objects(&url).await.list(&prefix, eleven()).await;
+    assert!(
+        matches!(listed, Err(ObjectError::Unavailable { .. })),
+        "{listed:?}"
+    );
+}
+
+#[tokio::test]
+async fn folders_of_objects_that_begin_so_do_not_make_a_listing_endless() {
+    let (url, asked) = server(vec![Says::answer(200, FIRST_PAGE)]);
+    let prefix = address("uploads", "in/a (+).");
+    let two = NonZeroU32::new(2).unwrap();
+    let listed = objects(&url).await.list(&prefix, two).await;
+    assert!(
+        matches!(listed, Err(ObjectError::TooMany { .. })),
+        "{listed:?}"
+    );
+    assert_eq!(asked.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn who_may_not_list_is_told_what_is_needed() {
+    let none = "<Error><Code>NoSuchBucket</Code><Message>none</Message></Error>";
+    for (status, body, hint) in [(403, "", "s3:ListBucket"), (404, none, "no such bucket")] {
+        let (url, _) = server(vec![Says::answer(status, body)]);
+        let listed = objects(&url).await;
+        let listed = listed.list(&address("uploads", "a."), eleven()).await;
+        let told = error_chain(&listed.unwrap_err());
+        assert!(
+            told.contains("s3://uploads/a.") && told.contains(hint),
+            "{told}"
+        );
+    }
 }
 
 #[cfg(feature = "emulators")]

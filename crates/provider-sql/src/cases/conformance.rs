@@ -47,6 +47,11 @@ impl<T: Testbed> Subject for Examined<'_, T> {
         let sql = format!("UPDATE firstclaim_claims SET {nulls} WHERE key = '{key}'");
         assert_eq!(self.bed.execute(&sql).await, 1);
     }
+
+    async fn put_unreadable(&self, key: &ClaimKey) {
+        let sql = format!("UPDATE firstclaim_claims SET attempt = -1 WHERE key = '{key}'");
+        assert_eq!(self.bed.execute(&sql).await, 1);
+    }
 }
 
 pub(crate) async fn the_store_conforms(bed: &impl Testbed) {

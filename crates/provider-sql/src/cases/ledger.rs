@@ -7,8 +7,10 @@ use identity_core::claim::{Kept, Owner, StoreError};
 use tokio::task::JoinSet;
 
 use super::Testbed;
-use crate::ledger::{Holder, Ledger, LedgerEntry, Uncompleted, Upload, UploadClaim, UploadState};
 use identity_core::claim::conformance::samples::numbered_key;
+use identity_core::ledger::{
+    Holder, Ledger, LedgerEntry, Uncompleted, Upload, UploadClaim, UploadState,
+};
 
 fn upload(key: &str) -> Upload {
     Upload {

@@ -14,7 +14,7 @@ const PATIENCE: Duration = Duration::from_secs(600);
 
 /// The steps in order. `firstclaim_schema` holds how many of them a database has seen; a step that was released never
 /// changes.
-const STEPS: [&str; 2] = [
+pub(crate) const STEPS: [&str; 3] = [
     // The index is by status first: open claims are found without the ends, and rejected ones among millions of done ones.
     // Keys sort by their bytes, which is faster than by any language's rules, and the same on every server.
     r#"CREATE TABLE firstclaim_claims (
@@ -69,6 +69,8 @@ CREATE INDEX IF NOT EXISTS ingest_ledger_open ON ingest_ledger (claimed_at, uplo
     WHERE completed_at IS NULL AND job_key IS NOT NULL;
 CREATE INDEX IF NOT EXISTS ingest_ledger_foreign ON ingest_ledger (claimed_at, upload_key)
     WHERE completed_at IS NULL AND job_key IS NULL;"#,
+    // By it a purge finds the ends whose time is over.
+    "CREATE INDEX firstclaim_claims_over ON firstclaim_claims (expires_at) WHERE status = 'done' AND expires_at IS NOT NULL;",
 ];
 
 /// The version of the tables that this program knows.

@@ -4,6 +4,7 @@ mod error;
 mod ledger;
 mod migrate;
 mod pool;
+mod purge;
 mod url;
 mod values;
 
@@ -13,11 +14,13 @@ mod fixture;
 mod tests;
 
 use std::fmt;
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use identity_core::claim::{
-    ClaimKey, ClaimStore, ListQuery, Page, Precondition, Record, StoreError, Stored, Version,
+    ClaimKey, ClaimStore, ListQuery, Page, Precondition, Record, StoreError, Stored, UnixSeconds,
+    Version,
 };
 use sqlx::postgres::{PgArguments, PgRow};
 use sqlx::query::Query;
@@ -191,10 +194,7 @@ impl ClaimStore for PostgresStore {
                 .map_err(|error| invalid(Misfit::unreadable("claim", key.as_str(), &error)))?;
             return Ok(Version(version.0));
         }
-        // A statement of its own sees all that was committed before it, so the winner's row. If that one is gone or
-        // changed again, the answer is what stands now.
-        let standing = self.get(key).await?.map(Box::new);
-        Err(StoreError::Conflict { standing })
+        Err(StoreError::Conflict { standing: None })
     }
 
     async fn list(&self, query: &ListQuery) -> Result<Page, StoreError> {
@@ -205,7 +205,6 @@ impl ClaimStore for PostgresStore {
         let sql = statements::list(listing.statuses.len());
         let (after_time, after_key) = &listing.after;
         let query = sqlx::query(sqlx::AssertSqlSafe(sql))
-            .bind(Seconds(listing.until).as_bound())
             .bind(Seconds(*after_time).as_bound())
             .bind(Text::from(after_key.as_str()))
             .bind(listing.rows());
@@ -217,5 +216,9 @@ impl ClaimStore for PostgresStore {
         let rows: Result<_, _> = rows.iter().map(ClaimRow::listed).collect();
         let rows = rows.map_err(|misfit: Misfit| misfit.in_store(self))?;
         Ok(listing.page(rows, self))
+    }
+
+    async fn purge(&self, now: UnixSeconds, most: NonZeroU32) -> Result<u32, StoreError> {
+        self.delete_ended(now, most).await
     }
 }

@@ -51,12 +51,21 @@ impl Patience {
 
     /// Whether to try again after this error; waits a little if so.
     pub(crate) async fn again(&self, error: &sqlx::Error) -> bool {
-        let again = is_busy(error) && self.started.elapsed() < self.limit;
+        let again = is_busy(error) && self.lasts();
         if again {
-            // Some locks (the switch to WAL, its recovery) are refused without any wait of SQLite's own.
-            tokio::time::sleep(Duration::from_millis(2)).await;
+            Self::pause().await;
         }
         again
+    }
+
+    /// Whether there is any left.
+    pub(crate) fn lasts(&self) -> bool {
+        self.started.elapsed() < self.limit
+    }
+
+    /// Some locks (the switch to WAL, its recovery) are refused without any wait of SQLite's own.
+    pub(crate) async fn pause() {
+        tokio::time::sleep(Duration::from_millis(2)).await;
     }
 }
 

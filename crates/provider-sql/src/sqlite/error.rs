@@ -5,6 +5,7 @@
 use std::error::Error;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use identity_core::claim::StoreError;
@@ -54,23 +55,41 @@ pub struct LockHeld {
     pub source: Box<dyn Error + Send + Sync>,
 }
 
-/// What a failed statement means for the user of a store: whether a write took place is not known.
-pub(crate) fn unavailable(
-    store: String,
-    doing: &'static str,
-    waited: Duration,
-    error: sqlx::Error,
-) -> StoreError {
-    let busy = is_busy(&error);
-    let source = cause(error);
-    StoreError::Unavailable {
-        store,
-        doing,
-        source: if busy {
-            Box::new(LockHeld { waited, source })
-        } else {
-            source
-        },
+/// A failed statement, told to everybody who waited for it.
+#[derive(Debug, Clone)]
+pub(crate) struct Failed {
+    /// Another connection's lock was in the way.
+    pub(crate) busy: bool,
+    cause: Arc<dyn Error + Send + Sync>,
+}
+
+impl From<sqlx::Error> for Failed {
+    fn from(error: sqlx::Error) -> Self {
+        Self {
+            busy: is_busy(&error),
+            cause: cause(error).into(),
+        }
+    }
+}
+
+impl Failed {
+    /// What it means for the user of a store: whether a write took place is not known.
+    pub(crate) fn unavailable(
+        self,
+        store: String,
+        doing: &'static str,
+        waited: Duration,
+    ) -> StoreError {
+        let source = Box::new(self.cause);
+        StoreError::Unavailable {
+            store,
+            doing,
+            source: if self.busy {
+                Box::new(LockHeld { waited, source })
+            } else {
+                source
+            },
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use identity_core::claim::StoreError;
 
 use super::SqliteStore;
 use crate::columns::Misfit;
-use crate::ledger::{Argument, Dialect, LedgerRow, LedgerSql, LedgerTable};
+use crate::ledger::{self, Argument, Dialect, LedgerRow, LedgerSql, LedgerTable};
 
 static SQL: LazyLock<LedgerSql> = LazyLock::new(|| {
     LedgerSql::new(&Dialect {
@@ -17,6 +17,8 @@ static SQL: LazyLock<LedgerSql> = LazyLock::new(|| {
         first: "-9223372036854775808",
     })
 });
+
+ledger::keep_uploads!(SqliteStore);
 
 #[async_trait]
 impl LedgerTable for SqliteStore {

@@ -9,7 +9,7 @@ use super::connection::{Patience, begin_immediate};
 pub(crate) const APPLICATION_ID: i32 = 0x4643_4c4d;
 
 /// The steps in order. A file's `user_version` is how many of them it has seen; a step that was released never changes.
-const STEPS: [&str; 2] = [
+pub(crate) const STEPS: [&str; 3] = [
     // WITHOUT ROWID: as fast as a table with a separate index on the key, and smaller.
     // The index is by status first: open claims are found without the ends, and rejected ones among millions of done ones.
     "CREATE TABLE firstclaim_claims (
@@ -61,6 +61,8 @@ CREATE INDEX ingest_ledger_open ON ingest_ledger (claimed_at, upload_key)
     WHERE completed_at IS NULL AND job_key IS NOT NULL;
 CREATE INDEX ingest_ledger_foreign ON ingest_ledger (claimed_at, upload_key)
     WHERE completed_at IS NULL AND job_key IS NULL;",
+    // By it a purge finds the ends whose time is over. It holds those that are done, and of each the time and the key alone.
+    "CREATE INDEX firstclaim_claims_over ON firstclaim_claims (expires_at) WHERE status = 'done' AND expires_at IS NOT NULL;",
 ];
 
 /// The version of the tables that this program knows.
@@ -89,12 +91,15 @@ pub(crate) enum Found {
 
 /// Brings the file up to date, all steps or none, and to write-ahead logging. May be tried again after any error.
 ///
-/// The write lock comes first, also when there is nothing to do: of many processes that open a new file at once one
-/// sets it up, and a file that cannot be written to is noticed now.
+/// Where there is something to do the write lock comes first: of many processes that open a new file at once one sets it
+/// up. Otherwise there is no lock, so that whoever only looks waits for nobody.
 pub(crate) async fn prepare(
     connection: &mut SqliteConnection,
     patience: &Patience,
 ) -> Result<Found, sqlx::Error> {
+    if is_current(connection).await? {
+        return Ok(Found::Ready);
+    }
     begin_immediate(connection, patience).await?;
     let found = migrate(connection).await?;
     if found != Found::Ready {
@@ -109,6 +114,14 @@ pub(crate) async fn prepare(
     } else {
         Found::NotWal { mode }
     })
+}
+
+/// Whether nothing is left to do, as far as can be told without the lock. What was done stays done.
+async fn is_current(connection: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
+    let application_id: i32 = pragma(connection, "PRAGMA application_id").await?;
+    let version: i32 = pragma(connection, "PRAGMA user_version").await?;
+    let mode: String = pragma(connection, "PRAGMA journal_mode").await?;
+    Ok(application_id == APPLICATION_ID && version == KNOWN && mode == "wal")
 }
 
 async fn migrate(connection: &mut SqliteConnection) -> Result<Found, sqlx::Error> {

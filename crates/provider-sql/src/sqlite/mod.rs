@@ -2,9 +2,12 @@
 
 mod connection;
 mod error;
+mod file;
 mod ledger;
 mod migrate;
+mod purge;
 mod values;
+mod writer;
 
 #[cfg(test)]
 mod fixture;
@@ -12,40 +15,40 @@ mod fixture;
 mod tests;
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::num::NonZeroU32;
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use identity_core::claim::{
-    ClaimKey, ClaimStore, ListQuery, Page, Precondition, Record, StoreError, Stored, Version,
+    ClaimKey, ClaimStore, ListQuery, Page, Precondition, Record, StoreError, Stored, UnixSeconds,
+    Version,
 };
 use sqlx::query::Query;
 use sqlx::sqlite::{SqliteArguments, SqliteConnectOptions, SqliteRow};
-use sqlx::{ConnectOptions, Executor, Row, Sqlite, SqliteConnection};
+use sqlx::{ConnectOptions, Row, Sqlite, SqliteConnection};
 
 use crate::columns::{ClaimRow, Misfit};
 use crate::listing::Listing;
 use crate::statements;
-use connection::{Lent, Patience, Slot, begin_immediate, options};
+use connection::{Patience, Slot, options};
+use error::Failed;
+use file::{FileIdentity, check_path, check_writable};
 use migrate::{APPLICATION_ID, Found, KNOWN, prepare};
+use writer::Writer;
 
 pub use error::{LockHeld, OpenError};
 
 /// Claims in a SQLite file, shared by any number of processes of one machine.
 ///
-/// The file is in write-ahead mode: readers wait for nobody, writers queue. This process has one connection for each,
-/// so that its own writers queue in order and only processes compete for the lock.
+/// The file is in write-ahead mode: readers wait for nobody, writers queue. This process has one connection for each: its
+/// own writers queue in order and are committed together, and only processes compete for the lock.
 #[derive(Debug)]
 pub struct SqliteStore {
-    path: PathBuf,
-    /// Which file the path named when it was opened.
-    #[cfg(unix)]
-    identity: (u64, u64),
-    #[cfg(not(unix))]
-    identity: (),
     lock_wait: Duration,
     reader: Slot,
-    writer: Slot,
+    writer: Arc<Writer>,
 }
 
 impl SqliteStore {
@@ -81,15 +84,19 @@ impl SqliteStore {
         };
         let path = path.to_owned();
         match found {
-            Found::Ready => Ok(Self {
-                identity: identity_of(&path)
-                    .map_err(|error| OpenError::sqlite(&path, lock_wait, error.into()))?,
-                path,
-                lock_wait,
+            Found::Ready => {
+                check_writable(&path)?;
+                let identity = FileIdentity::of(&path)
+                    .map_err(|error| OpenError::sqlite(&path, lock_wait, error.into()))?;
                 // A file that is gone later is an error, not a new and empty store.
-                reader: Slot::new(options.clone(), None),
-                writer: Slot::new(options, Some(connection)),
-            }),
+                let reader = Slot::new(options.clone(), None);
+                let writer = Slot::new(options, Some(connection));
+                Ok(Self {
+                    lock_wait,
+                    reader,
+                    writer: Arc::new(Writer::new(path, identity, lock_wait, writer)),
+                })
+            }
             Found::Foreign {
                 application_id,
                 tables,
@@ -116,10 +123,10 @@ impl SqliteStore {
     ///
     /// [`StoreError::Unavailable`].
     pub async fn close(&self) -> Result<(), StoreError> {
-        for slot in [&self.reader, &self.writer] {
+        for slot in [&self.reader, &self.writer.slot] {
             slot.close()
                 .await
-                .map_err(|error| self.unavailable("closing the file", error))?;
+                .map_err(|error| self.unavailable("closing the file", error.into()))?;
         }
         Ok(())
     }
@@ -141,83 +148,33 @@ impl SqliteStore {
             match attempt.await {
                 Ok(rows) => return Ok(rows),
                 Err(error) if patience.again(&error).await => {}
-                Err(error) => return Err(self.unavailable(doing, error)),
+                Err(error) => return Err(self.unavailable(doing, error.into())),
             }
         }
     }
 
-    /// The writer, in a transaction that has the write lock.
-    async fn begin(&self) -> Result<Lent<'_>, sqlx::Error> {
-        if identity_of(&self.path).ok() != Some(self.identity) {
-            return Err(sqlx::Error::Io(std::io::Error::other(
-                "the file was deleted or replaced while it was in use: what is written to it now would be lost",
-            )));
-        }
-        let patience = Patience::new(self.lock_wait);
-        let mut writer = loop {
-            match self.writer.lend().await {
-                Ok(writer) => break writer,
-                Err(error) if patience.again(&error).await => {}
-                Err(error) => return Err(error),
-            }
-        };
-        begin_immediate(&mut writer, &patience).await?;
-        Ok(writer)
-    }
-
-    /// The rows that a writing statement returns.
-    async fn change<'q>(
+    /// The rows that a writing statement returns, once it is committed.
+    async fn change(
         &self,
         doing: &'static str,
-        query: Query<'q, Sqlite, SqliteArguments>,
+        query: Query<'_, Sqlite, SqliteArguments>,
     ) -> Result<Vec<SqliteRow>, StoreError> {
-        let attempt = async {
-            let mut writer = self.begin().await?;
-            let rows = query.fetch_all(&mut *writer).await?;
-            writer.execute("COMMIT").await?;
-            writer.give_back();
-            Ok(rows)
-        };
-        attempt
-            .await
-            .map_err(|error| self.unavailable(doing, error))
-    }
-
-    /// Writes a row, or says which one stands in the way.
-    async fn write<'q>(
-        &self,
-        key: &ClaimKey,
-        query: Query<'q, Sqlite, SqliteArguments>,
-    ) -> Result<Result<Version, Option<SqliteRow>>, sqlx::Error> {
-        let mut writer = self.begin().await?;
-        let outcome = match query.fetch_optional(&mut *writer).await? {
-            Some(written) => {
-                let version = written.try_get("version")?;
-                writer.execute("COMMIT").await?;
-                Ok(Version(version))
-            }
-            None => {
-                let standing = get(key).fetch_optional(&mut *writer).await?;
-                writer.execute("ROLLBACK").await?;
-                Err(standing)
-            }
-        };
-        writer.give_back();
-        Ok(outcome)
+        let written = self.writer.write(query).await;
+        written.map_err(|failed| self.unavailable(doing, failed))
     }
 
     fn stored(&self, row: &SqliteRow) -> Result<(ClaimKey, Stored), StoreError> {
         ClaimRow::read(row).map_err(|misfit| misfit.in_store(self))
     }
 
-    fn unavailable(&self, doing: &'static str, error: sqlx::Error) -> StoreError {
-        error::unavailable(self.to_string(), doing, self.lock_wait, error)
+    fn unavailable(&self, doing: &'static str, failed: Failed) -> StoreError {
+        failed.unavailable(self.to_string(), doing, self.lock_wait)
     }
 }
 
 impl fmt::Display for SqliteStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "sqlite:{}", self.path.display())
+        write!(f, "sqlite:{}", self.writer.path().display())
     }
 }
 
@@ -253,14 +210,14 @@ impl ClaimStore for SqliteStore {
             let standing = Some(Box::new(standing));
             return Err(StoreError::Conflict { standing });
         }
-        let written = self.write(key, query).await;
-        match written.map_err(|error| self.unavailable("writing a claim", error))? {
-            Ok(version) => Ok(version),
-            Err(row) => Err(StoreError::Conflict {
-                standing: match row {
-                    Some(row) => Some(Box::new(self.stored(&row)?.1)),
-                    None => None,
-                },
+        let doing = "writing a claim";
+        match self.change(doing, query).await?.first() {
+            Some(written) => match written.try_get("version") {
+                Ok(version) => Ok(Version(version)),
+                Err(error) => Err(self.unavailable(doing, error.into())),
+            },
+            None => Err(StoreError::Conflict {
+                standing: self.get(key).await?.map(Box::new),
             }),
         }
     }
@@ -274,7 +231,6 @@ impl ClaimStore for SqliteStore {
         let (after_time, after_key) = &listing.after;
         let bound = || {
             let query = sqlx::query(sqlx::AssertSqlSafe(sql.clone()))
-                .bind(listing.until)
                 .bind(*after_time)
                 .bind(after_key.clone())
                 .bind(listing.rows());
@@ -288,6 +244,10 @@ impl ClaimStore for SqliteStore {
         let rows = rows.map_err(|misfit: Misfit| misfit.in_store(self))?;
         Ok(listing.page(rows, self))
     }
+
+    async fn purge(&self, now: UnixSeconds, most: NonZeroU32) -> Result<u32, StoreError> {
+        self.delete_ended(now, most).await
+    }
 }
 
 async fn connect(
@@ -299,63 +259,6 @@ async fn connect(
     Ok((connection, found))
 }
 
-/// Which file is there under the path: device and number. SQLite goes on writing to a file that was deleted.
-#[cfg(unix)]
-fn identity_of(path: &Path) -> std::io::Result<(u64, u64)> {
-    use std::os::unix::fs::MetadataExt as _;
-    let metadata = std::fs::metadata(path)?;
-    Ok((metadata.dev(), metadata.ino()))
-}
-
-/// Elsewhere a file that is in use cannot be deleted.
-#[cfg(not(unix))]
-fn identity_of(_: &Path) -> std::io::Result<()> {
-    Ok(())
-}
-
 fn get<'q>(key: &ClaimKey) -> Query<'q, Sqlite, SqliteArguments> {
     sqlx::query(statements::GET.as_str()).bind(key.to_string())
-}
-
-/// Says in our words what SQLite would call "unable to open database file". Looks at the metadata only: opening and
-/// closing the file here would drop the locks that this process's other connections hold on it
-/// (<https://www.sqlite.org/howtocorrupt.html>, section 2.2).
-fn check_path(path: &Path) -> Result<(), OpenError> {
-    let bad = |why| OpenError::Path {
-        path: path.to_owned(),
-        why,
-    };
-    match path.to_str() {
-        None => return Err(bad("it is not UTF-8")),
-        Some("") => return Err(bad("it is empty")),
-        Some(text) if text.contains('\0') => return Err(bad("it holds a NUL character")),
-        Some(_) => {}
-    }
-    match std::fs::metadata(path) {
-        // SQLite takes a file of one byte for an empty one, and would write over it.
-        Ok(metadata) if metadata.is_file() && metadata.len() == 1 => {
-            Err(bad("what is there has one byte and is no SQLite file"))
-        }
-        Ok(metadata) if metadata.is_file() => Ok(()),
-        Ok(_) => Err(OpenError::NotAFile {
-            path: path.to_owned(),
-        }),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            let folder = match path.parent() {
-                Some(parent) if !parent.as_os_str().is_empty() => parent,
-                _ => Path::new("."),
-            };
-            if folder.is_dir() {
-                return Ok(());
-            }
-            Err(OpenError::NoFolder {
-                path: path.to_owned(),
-                folder: folder.to_owned(),
-            })
-        }
-        Err(source) => Err(OpenError::Unreachable {
-            path: path.to_owned(),
-            source,
-        }),
-    }
 }

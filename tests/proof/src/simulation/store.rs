@@ -1,11 +1,11 @@
 //! The claim store as one worker sees it: rows that all share, behind a network that loses, delays and repeats.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{fmt, num::NonZeroU32, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use identity_core::claim::{
     ClaimKey, ClaimStore, ListQuery, Page, Precondition, Record, Status, StoreError, Stored,
-    Version,
+    UnixSeconds, Version,
 };
 use tokio::sync::oneshot;
 
@@ -212,5 +212,9 @@ impl ClaimStore for Connection {
 
     async fn list(&self, _: &ListQuery) -> Result<Page, StoreError> {
         Err(Self::unavailable("listing claims"))
+    }
+
+    async fn purge(&self, _: UnixSeconds, _: NonZeroU32) -> Result<u32, StoreError> {
+        Err(Self::unavailable("deleting old ends"))
     }
 }

@@ -1,6 +1,6 @@
 //! What a gate runs and reads: jobs that take their time and end in every way, and the objects they are about.
 
-use std::sync::Arc;
+use std::{num::NonZeroU32, sync::Arc};
 
 use async_trait::async_trait;
 use identity_core::{
@@ -8,7 +8,7 @@ use identity_core::{
     host::Clock as _,
     identity::{ObjectAddress, ObjectVersion, Provider},
     job::{Job, JobContext, JobError, Output},
-    object::{Head, ObjectError, ObjectStore, ObjectStream},
+    object::{Head, Listed, ObjectError, ObjectStore, ObjectStream},
 };
 
 use super::{plan::JobName, process::Process, world::World};
@@ -40,10 +40,7 @@ impl ObjectStore for Objects {
         });
         self.0.pass().await;
         let Some(current) = current else {
-            return Err(ObjectError::Unavailable {
-                address: address.to_string(),
-                source: "503".into(),
-            });
+            return Err(ObjectError::unavailable(address, "503"));
         };
         Ok(object.zip(current).map(|(object, version)| {
             let token = world
@@ -61,6 +58,14 @@ impl ObjectStore for Objects {
 
     async fn read(&self, _: &ObjectVersion) -> Result<ObjectStream, ObjectError> {
         Err(ObjectError::Changed)
+    }
+
+    async fn list(
+        &self,
+        prefix: &ObjectAddress,
+        _: NonZeroU32,
+    ) -> Result<Vec<Listed>, ObjectError> {
+        Err(ObjectError::unavailable(prefix, "nothing here lists"))
     }
 }
 

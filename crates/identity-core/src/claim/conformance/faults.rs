@@ -2,13 +2,14 @@
 
 use std::{
     fmt,
+    num::NonZeroU32,
     sync::{Arc, Mutex, PoisonError},
 };
 
 use async_trait::async_trait;
 
 use crate::claim::{
-    record::{ClaimKey, Record},
+    record::{ClaimKey, Record, UnixSeconds},
     store::{ClaimStore, ListQuery, Page, Precondition, StoreError, Stored, Version},
 };
 
@@ -144,5 +145,9 @@ impl ClaimStore for FaultyStore {
 
     async fn list(&self, query: &ListQuery) -> Result<Page, StoreError> {
         self.inner.list(query).await
+    }
+
+    async fn purge(&self, now: UnixSeconds, most: NonZeroU32) -> Result<u32, StoreError> {
+        self.inner.purge(now, most).await
     }
 }

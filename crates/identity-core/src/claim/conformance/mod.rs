@@ -1,13 +1,17 @@
 //! What [`ClaimStore`] means, as a suite: [`run`] is the one entry point that every store must pass.
 //!
 //! A [`Subject`] is a store, and a program beside it that writes the same rows without knowing the protocol (it deletes
-//! a row, it flips a status). The suite asks the store alone (`store_cases`) and drives the protocol over it, plain and
-//! through each [fault](faults::Fault) (`protocol_cases`). Time is the suite's own, so nothing waits. [`run_protocol`] is the
+//! a row, it flips a status). The suite asks the store alone about one row (`store_cases`), about many (`listing_cases`) and
+//! about old ends (`purge_cases`), and drives the protocol over it, plain and through each [fault](faults::Fault)
+//! (`protocol_cases`). Time is the suite's own, so nothing waits. [`run_protocol`] is the
 //! same protocol over a store whose faults are real ones, on the wire.
 
+mod asking;
 pub mod faults;
 pub mod host;
+mod listing_cases;
 mod protocol_cases;
+mod purge_cases;
 pub mod samples;
 mod store_cases;
 
@@ -39,6 +43,13 @@ pub trait Subject: Send + Sync {
     async fn flip_status(&self, key: &ClaimKey, status: Status);
     /// Takes owner, revision and lease from the row, so that it looks like one which a program without leases wrote.
     async fn forget_lease(&self, key: &ClaimKey);
+    /// Changes the row so that no claim can be read from it (a negative attempt, say), and leaves its key, its status and its
+    /// place in lists as they were.
+    async fn put_unreadable(&self, key: &ClaimKey);
+    /// Whether the store purges: `false` where the service deletes old ends by itself, some time.
+    fn purges(&self) -> bool {
+        true
+    }
 }
 
 /// A case that a store did not pass.
@@ -50,6 +61,19 @@ pub struct Failure {
     pub what: String,
 }
 
+impl Failure {
+    /// Those cases that failed.
+    fn of<'a>(cases: impl IntoIterator<Item = (&'a str, CaseResult)>) -> Vec<Self> {
+        let failed = |(case, result): (&str, CaseResult)| {
+            result.err().map(|what| Self {
+                case: case.into(),
+                what,
+            })
+        };
+        cases.into_iter().filter_map(failed).collect()
+    }
+}
+
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.case, self.what)
@@ -59,7 +83,10 @@ impl fmt::Display for Failure {
 /// Runs every case on `subject` and returns those that failed. `seed` makes the keys: a store that keeps rows must get
 /// another one each time.
 pub async fn run(subject: &dyn Subject, seed: u64) -> Vec<Failure> {
-    let mut failures = store_cases::run(subject, seed).await;
+    // Lists first: they are short as long as the other cases' rows are not in them.
+    let mut failures = listing_cases::run(subject, seed).await;
+    failures.extend(purge_cases::run(subject, seed).await);
+    failures.extend(store_cases::run(subject, seed).await);
     for fault in Fault::ALL {
         failures.extend(protocol_cases::run(subject, seed, fault).await);
     }

@@ -1,4 +1,4 @@
-//! Records for the tests of stores: the bare one, and records of every shape.
+//! Records for the tests of stores: the bare one, the full one, and records of every shape.
 
 use std::ops::RangeInclusive;
 
@@ -16,26 +16,70 @@ use crate::identity::{Provider, TokenKind};
 /// A claim with nothing but a revision.
 pub fn bare(status: Status, write: u32) -> Record {
     Record {
-        status,
         attempt: 1,
-        owner: None,
         revision: Some(Revision {
             owner: Owner(7),
             write,
         }),
-        claimed_at: UnixSeconds(1_700_000_000),
-        lease_until: None,
-        waiting_until: None,
-        finished_at: None,
-        expires_at: None,
-        object: None,
-        pipeline: RecordedPipeline::default(),
-        redrives: 0,
-        reason: None,
-        error: None,
-        result: None,
-        body: None,
-        released: None,
+        ..Record::new(
+            status,
+            UnixSeconds(1_700_000_000),
+            RecordedPipeline::default(),
+        )
+    }
+}
+
+/// A record with every field set, to something that a careless encoding would lose.
+pub fn full() -> Record {
+    let owner = Owner(1);
+    Record {
+        status: Status::Rejected,
+        attempt: u32::MAX,
+        owner: Some(owner),
+        revision: Some(Revision {
+            owner,
+            write: u32::MAX,
+        }),
+        claimed_at: UnixSeconds(1),
+        lease_until: Some(UnixMillis(1_767_323_165_001)),
+        waiting_until: Some(UnixMillis(1_767_323_165_002)),
+        finished_at: Some(UnixSeconds(1_767_323_165)),
+        expires_at: Some(UnixSeconds(i64::from(u32::MAX) + 1)),
+        object: Some(RecordedObject {
+            provider: Provider::Azure,
+            account: Some("acct".into()),
+            container: "geo".into(),
+            key: "العربية/地図/🗺 'quoted' \"twice\" \\ \t%2F.shp ".into(),
+            raw_key: Some(" raw+%20 ".into()),
+            token: Some((
+                TokenKind::VersionId,
+                "3HL4kqtJlcpXroDTDmJ.rmSpXd3dIbrHY".into(),
+            )),
+        }),
+        pipeline: RecordedPipeline {
+            name: "naïve".into(),
+            version: "1.0.0-β".into(),
+            scheme: "reference".into(),
+            params_digest: "a".repeat(64),
+            contract_digest: "b".repeat(64),
+        },
+        redrives: 3,
+        reason: Some(Reason::Exhausted),
+        error: Some("first line\nsecond line: 'é'".into()),
+        result: Some(format!(
+            "{{\"text\":\"{}\"}}",
+            "x".repeat(Record::MAX_RESULT_BYTES - 11)
+        )),
+        body: Some(
+            (0..Record::MAX_BODY_BYTES)
+                .map(|at| u8::try_from(at % 256).unwrap_or(0))
+                .collect(),
+        ),
+        released: Some(Release {
+            at: UnixSeconds(1_767_323_165),
+            from: Status::Done,
+            attempt: 7,
+        }),
     }
 }
 

@@ -1,22 +1,21 @@
-//! Cases that ask the store alone: what `get`, `put` and `list` promise.
+//! Cases that ask the store alone about one row: what `get` and `put` promise.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::sync::Arc;
 
-use super::{CaseResult, Failure, Subject, ensure, key, object, told, won};
-use crate::{
-    claim::{
-        record::{
-            ClaimKey, Owner, Reason, Record, RecordedObject, RecordedPipeline, Release, Revision,
-            Status, UnixMillis, UnixSeconds,
-        },
-        store::{ClaimStore, ListQuery, Precondition, StoreError, Stored, Version},
+use super::{
+    CaseResult, Failure, Subject,
+    asking::{conflict, get, owner, put},
+    ensure, key, object, samples, told, won,
+};
+use crate::claim::{
+    record::{
+        ClaimKey, Owner, Record, RecordedObject, RecordedPipeline, Revision, Status, UnixSeconds,
     },
-    host::Entropy as _,
-    identity::{Provider, TokenKind},
+    store::{Precondition, StoreError, Stored, Version},
 };
 
 pub(super) async fn run(subject: &dyn Subject, seed: u64) -> Vec<Failure> {
-    let cases: [(&str, CaseResult); 9] = [
+    let cases = [
         (
             "an absent key is written once",
             written_once(subject, key(seed, "once")).await,
@@ -49,63 +48,20 @@ pub(super) async fn run(subject: &dyn Subject, seed: u64) -> Vec<Failure> {
             "of many writers of one version one wins",
             race_unchanged(subject, seed).await,
         ),
-        ("listing finds every row once", listing(subject, seed).await),
+        (
+            "one record written twice has two versions",
+            written_twice(subject, key(seed, "twice")).await,
+        ),
+        (
+            "a version that no row ever had is a conflict",
+            unknown_version(subject, key(seed, "unknown")).await,
+        ),
+        (
+            "what is longer than stores keep is not written",
+            too_long(subject, key(seed, "long")).await,
+        ),
     ];
-    let failed = |(case, result): (&str, CaseResult)| {
-        result.err().map(|what| Failure {
-            case: case.into(),
-            what,
-        })
-    };
-    cases.into_iter().filter_map(failed).collect()
-}
-
-fn owner() -> Result<Owner, String> {
-    super::host::CountedEntropy
-        .owner()
-        .map_err(|error| error.to_string())
-}
-
-async fn put(
-    store: &Arc<dyn ClaimStore>,
-    key: &ClaimKey,
-    record: &Record,
-    when: Precondition,
-) -> Result<Version, String> {
-    store
-        .put(key, record, &when)
-        .await
-        .map_err(|error| told(&error))
-}
-
-async fn get(store: &Arc<dyn ClaimStore>, key: &ClaimKey) -> Result<Option<Stored>, String> {
-    store.get(key).await.map_err(|error| told(&error))
-}
-
-/// The write must be refused as a conflict; if the store tells what stands there, it must be what does.
-async fn conflict(
-    store: &Arc<dyn ClaimStore>,
-    key: &ClaimKey,
-    record: &Record,
-    when: &Precondition,
-) -> CaseResult {
-    match store.put(key, record, when).await {
-        Ok(_) => Err(format!(
-            "expected a conflict under {when:?}, and the write took place"
-        )),
-        Err(StoreError::Conflict { standing }) => {
-            let stands = get(store, key).await?;
-            ensure!(
-                standing.is_none() || standing.as_deref() == stands.as_ref(),
-                "the conflict told {standing:?}, but {stands:?} stands there"
-            );
-            Ok(())
-        }
-        Err(error) => Err(format!(
-            "expected a conflict under {when:?}, got: {}",
-            told(&error)
-        )),
-    }
+    Failure::of(cases)
 }
 
 async fn written_once(subject: &dyn Subject, key: ClaimKey) -> CaseResult {
@@ -128,56 +84,17 @@ async fn written_once(subject: &dyn Subject, key: ClaimKey) -> CaseResult {
     conflict(&store, &key, &won(owner()?), &Precondition::Absent).await
 }
 
-/// A record with every field set to something that a careless encoding would lose.
+/// A record with every field set, claimed at the first second that there is.
 fn full(owner: Owner) -> Record {
+    let revision = Revision {
+        owner,
+        write: u32::MAX,
+    };
     Record {
-        status: Status::Rejected,
-        attempt: u32::MAX,
         owner: Some(owner),
-        revision: Some(Revision {
-            owner,
-            write: u32::MAX,
-        }),
+        revision: Some(revision),
         claimed_at: UnixSeconds(0),
-        lease_until: Some(UnixMillis(1_767_323_165_001)),
-        waiting_until: Some(UnixMillis(1_767_323_165_002)),
-        finished_at: Some(UnixSeconds(1_767_323_165)),
-        expires_at: Some(UnixSeconds(i64::from(u32::MAX) + 1)),
-        object: Some(RecordedObject {
-            provider: Provider::Azure,
-            account: Some("acct".into()),
-            container: "geo".into(),
-            key: "العربية/地図/🗺 'quoted' \"twice\" \\ \t%2F.shp ".into(),
-            raw_key: Some(" raw+%20 ".into()),
-            token: Some((
-                TokenKind::VersionId,
-                "3HL4kqtJlcpXroDTDmJ.rmSpXd3dIbrHY".into(),
-            )),
-        }),
-        pipeline: RecordedPipeline {
-            name: "naïve".into(),
-            version: "1.0.0-β".into(),
-            scheme: "reference".into(),
-            params_digest: "a".repeat(64),
-            contract_digest: "b".repeat(64),
-        },
-        redrives: 3,
-        reason: Some(Reason::Exhausted),
-        error: Some("first line\nsecond line: 'é'".into()),
-        result: Some(format!(
-            "{{\"text\":\"{}\"}}",
-            "x".repeat(Record::MAX_RESULT_BYTES - 11)
-        )),
-        body: Some(
-            (0..Record::MAX_BODY_BYTES)
-                .map(|at| u8::try_from(at % 256).unwrap_or(0))
-                .collect(),
-        ),
-        released: Some(Release {
-            at: UnixSeconds(1_767_323_165),
-            from: Status::Done,
-            attempt: 7,
-        }),
+        ..samples::full()
     }
 }
 
@@ -236,6 +153,66 @@ async fn round_trip(subject: &dyn Subject, seed: u64) -> CaseResult {
             "{case}: wrote {record:?}, read {stands:?}"
         );
     }
+    Ok(())
+}
+
+/// Two writes that differ in their revision alone: a store whose service passes over a write that changes nothing must not
+/// pass over the second.
+async fn written_twice(subject: &dyn Subject, key: ClaimKey) -> CaseResult {
+    let (store, owner) = (subject.store(), owner()?);
+    let write = |write| Record {
+        revision: Some(Revision { owner, write }),
+        ..won(owner)
+    };
+    let first = put(&store, &key, &write(1), Precondition::Absent).await?;
+    let unchanged = Precondition::Unchanged(first.clone());
+    let second = put(&store, &key, &write(2), unchanged.clone()).await?;
+    ensure!(
+        first != second,
+        "two writes of one record both left the version {first:?}"
+    );
+    conflict(&store, &key, &write(3), &unchanged).await
+}
+
+async fn unknown_version(subject: &dyn Subject, key: ClaimKey) -> CaseResult {
+    let store = subject.store();
+    for standing in [false, true] {
+        if standing {
+            put(&store, &key, &won(owner()?), Precondition::Absent).await?;
+        }
+        for text in ["", "-", "1", "another store's", "'; DROP TABLE claims; --"] {
+            let when = Precondition::Unchanged(Version(text.to_owned()));
+            conflict(&store, &key, &won(owner()?), &when).await?;
+        }
+        let stands = get(&store, &key).await?.is_some();
+        ensure!(
+            stands == standing,
+            "a refused write left its mark: there is a row: {stands}"
+        );
+    }
+    Ok(())
+}
+
+async fn too_long(subject: &dyn Subject, key: ClaimKey) -> CaseResult {
+    let store = subject.store();
+    let result = Record {
+        result: Some("x".repeat(Record::MAX_RESULT_BYTES + 1)),
+        ..won(owner()?)
+    };
+    let body = Record {
+        body: Some(vec![0; Record::MAX_BODY_BYTES + 1]),
+        ..won(owner()?)
+    };
+    for (record, got) in [(result, "16385 bytes"), (body, "32769 bytes")] {
+        match store.put(&key, &record, &Precondition::Absent).await {
+            Err(StoreError::Invalid { got: told, .. }) if told == got => {}
+            other => return Err(format!("expected that {got} are refused, got {other:?}")),
+        }
+    }
+    ensure!(
+        get(&store, &key).await?.is_none(),
+        "a refused write made a row"
+    );
     Ok(())
 }
 
@@ -394,74 +371,6 @@ async fn one_wins(
     ensure!(
         stands.as_ref() == winners.first(),
         "round {round}: {winners:?} won, but {stands:?} stands"
-    );
-    Ok(())
-}
-
-async fn listing(subject: &dyn Subject, seed: u64) -> CaseResult {
-    let store = subject.store();
-    // Times of the seed's own, so that rows of other cases and earlier runs can be told apart.
-    let base = 2_000_000_000 + i64::from(u32::try_from(seed % 1_000_000).unwrap_or(0)) * 1_000;
-    let mut expected = BTreeSet::new();
-    for at in 0..25_i64 {
-        let status = if at % 5 == 0 {
-            Status::Done
-        } else {
-            Status::Failed
-        };
-        let key = key(seed, &format!("list {at}"));
-        let record = Record {
-            status,
-            claimed_at: UnixSeconds(base + at / 3),
-            ..won(owner()?)
-        };
-        put(&store, &key, &record, Precondition::Absent).await?;
-        if status == Status::Failed && at / 3 <= 6 {
-            expected.insert(key);
-        }
-    }
-    let claimed_until = Some(UnixSeconds(base + 6).millis());
-    let mut query = ListQuery {
-        statuses: vec![Status::Failed],
-        claimed_until,
-        limit: 4,
-        after: None,
-    };
-    let mut found = Vec::new();
-    for _page in 0..10_000 {
-        let page = store.list(&query).await.map_err(|error| told(&error))?;
-        ensure!(
-            page.claims.len() <= 4,
-            "asked for pages of 4, got one of {}",
-            page.claims.len()
-        );
-        for (key, stored) in page.claims {
-            ensure!(
-                stored.record.status == Status::Failed,
-                "asked for failed, got {}",
-                stored.record.status
-            );
-            ensure!(
-                Some(stored.record.claimed_at.millis()) <= claimed_until,
-                "{key} was claimed too late"
-            );
-            found.push(key);
-        }
-        query.after = page.next;
-        if query.after.is_none() {
-            break;
-        }
-    }
-    let mine: Vec<_> = found.iter().filter(|key| expected.contains(*key)).collect();
-    ensure!(
-        mine.len() == expected.len(),
-        "listed {} of {} rows",
-        mine.len(),
-        expected.len()
-    );
-    ensure!(
-        found.iter().collect::<BTreeSet<_>>().len() == found.len(),
-        "a row was listed twice"
     );
     Ok(())
 }

@@ -6,11 +6,16 @@ use std::sync::atomic::Ordering;
 use super::*;
 use crate::{
     claim::{
-        ClaimStore as _, Claimed, End, Kept, Lease, RecordedObject, RecordedPipeline,
-        conformance::host::{CountedEntropy, ManualClock},
+        ClaimStore, Claimed, End, Kept, Lease, Page, Precondition, RecordedObject,
+        RecordedPipeline, UnixSeconds, Version,
+        conformance::{
+            host::{CountedEntropy, ManualClock},
+            samples,
+        },
         memory::MemoryStore,
         testing::{Queue, object},
     },
+    host::Clock as _,
     identity::ObjectVersion,
 };
 
@@ -77,6 +82,16 @@ impl Bench {
             Claimed::Won(lease) => lease,
             other => panic!("not won: {other:?}"),
         }
+    }
+
+    /// How many rows are done.
+    async fn ends(&self) -> u64 {
+        let query = ListQuery {
+            statuses: [Status::Done].into(),
+            limit: NonZeroU32::MAX,
+            after: None,
+        };
+        u64::try_from(self.store.list(&query).await.unwrap().rows()).unwrap()
     }
 
     async fn row(&self, key: &ClaimKey) -> Record {
@@ -281,4 +296,120 @@ async fn a_redrive_gives_the_claim_back_before_its_event_goes_out() {
             ..
         })
     ));
+}
+
+/// A `done` row whose time is over at this second.
+async fn ended(bench: &Bench, number: u64, expires_at: UnixSeconds) -> ClaimKey {
+    let key = samples::numbered_key(number);
+    let record = Record {
+        expires_at: Some(expires_at),
+        ..samples::bare(Status::Done, 1)
+    };
+    let put = bench.store.put(&key, &record, &Precondition::Absent);
+    put.await.unwrap();
+    key
+}
+
+#[tokio::test]
+async fn a_sweep_ends_with_a_purge_of_all_that_is_over_and_a_dry_run_does_not() {
+    const OVER: u64 = 1_100; // more than two pages
+    let bench = Bench::new();
+    let now = bench.clock.unix_millis().seconds();
+    for number in 0..OVER {
+        ended(&bench, number, UnixSeconds(now.0 - 1)).await;
+    }
+    let kept = ended(&bench, OVER, now).await;
+    let held = bench.claim("a.shp", "1.0.0").await;
+    let dry = bench.resender().sweep(true, &mut |_, _, _| ()).await;
+    assert_eq!((dry.unwrap().purged, bench.ends().await), (0, OVER + 1));
+    let swept = bench.sweep().await;
+    assert_eq!((swept.left, swept.purged), (1, OVER));
+    assert_eq!(bench.ends().await, 1);
+    assert_eq!(bench.row(&kept).await.status, Status::Done);
+    assert_eq!(bench.row(held.key()).await.status, Status::Processing);
+}
+
+/// A store that deletes nothing, and says so.
+#[derive(Debug)]
+struct KeepsAll(Arc<MemoryStore>);
+
+impl std::fmt::Display for KeepsAll {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("keeps all")
+    }
+}
+
+#[async_trait::async_trait]
+impl ClaimStore for KeepsAll {
+    async fn get(&self, key: &ClaimKey) -> Result<Option<Stored>, StoreError> {
+        self.0.get(key).await
+    }
+    async fn put(
+        &self,
+        key: &ClaimKey,
+        record: &Record,
+        when: &Precondition,
+    ) -> Result<Version, StoreError> {
+        self.0.put(key, record, when).await
+    }
+    async fn list(&self, query: &ListQuery) -> Result<Page, StoreError> {
+        self.0.list(query).await
+    }
+    async fn purge(&self, _: UnixSeconds, _: NonZeroU32) -> Result<u32, StoreError> {
+        Err(StoreError::Unavailable {
+            store: self.to_string(),
+            doing: "deleting old ends",
+            source: "permission denied".into(),
+        })
+    }
+}
+
+#[tokio::test]
+async fn a_purge_that_fails_takes_nothing_from_the_sweep() {
+    let bench = Bench::new();
+    drop(bench.claim("a.shp", "1.0.0").await);
+    bench
+        .clock
+        .advance(Terms::default().lease + Resender::GRACE);
+    let store = Arc::new(KeepsAll(bench.store.clone()));
+    let claims = Claims::new(
+        store,
+        bench.clock.clone(),
+        Arc::new(CountedEntropy),
+        Terms::default(),
+    );
+    let resender = Resender {
+        claims,
+        ..bench.resender()
+    };
+    let swept = resender.sweep(false, &mut |_, _, _| ()).await.unwrap();
+    assert_eq!((swept.sent, swept.purged), (1, 0));
+}
+
+#[tokio::test]
+async fn an_event_that_the_queue_never_takes_is_told_once_a_grace_and_stops_no_other() {
+    let bench = Bench::new();
+    for key in ["a.shp", "long.shp", "z.shp"] {
+        drop(bench.claim(key, "1.0.0").await);
+    }
+    *bench.queue.refused.lock().unwrap() = Some("long.shp".to_owned());
+    for round in 1..3 {
+        bench
+            .clock
+            .advance(Terms::default().lease + Resender::GRACE);
+        let mut told = Vec::new();
+        let swept = bench
+            .resender()
+            .sweep(false, &mut |_, record, resent| {
+                told.push((record.object.clone().unwrap().key, resent.clone()));
+            })
+            .await
+            .unwrap();
+        assert_eq!((swept.sent, swept.reported), (2, 1), "{round}");
+        let why = "queue: the message is refused: too long".to_owned();
+        let refused = Resent::Obstacle(Obstacle::Refused { why });
+        assert!(told.contains(&("long.shp".to_owned(), refused)), "{told:?}");
+        let again = bench.sweep().await;
+        assert_eq!((again.left, again.reported), (3, 0), "{round}");
+    }
 }

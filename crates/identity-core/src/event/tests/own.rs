@@ -1,7 +1,10 @@
 //! This program's own envelope: what was written is read, whatever carries it, and nothing else is.
 
 use super::*;
-use crate::event::own::{Sent, write};
+use crate::{
+    event::own::{Sent, write},
+    identity::ObjectKey,
+};
 
 const RECORD: &str = "a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0";
 
@@ -47,6 +50,21 @@ fn an_event_comes_back_as_it_was_whatever_carries_it() {
         let details = original.details.clone();
         assert_eq!(StorageEvent { details, ..event }, original, "{value}");
     }
+}
+
+#[test]
+fn a_character_that_queues_refuse_is_escaped_and_comes_back() {
+    let mut original = event_in(&notification_of("a.shp"));
+    original.address.key = ObjectKey::verbatim("a\u{ffff}b\u{fffe}\u{fffd}\u{1fffe}\0é.shp");
+    let sent_event = Sent::Event {
+        event: &original,
+        incomplete: false,
+    };
+    let text = write(&sent_event, None, 0);
+    let is_xml =
+        |character| matches!(character, ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..);
+    assert!(text.chars().all(is_xml), "{text}");
+    assert_eq!(only(&read_text(&text)).address, original.address);
 }
 
 #[test]

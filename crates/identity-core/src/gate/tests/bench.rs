@@ -2,6 +2,7 @@
 
 use std::{
     collections::VecDeque,
+    num::NonZeroU32,
     sync::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
@@ -14,14 +15,14 @@ use async_trait::async_trait;
 use crate::{
     claim::{
         ClaimKey, ClaimStore, Claims, Lease, ListQuery, Owner, Page, Precondition, Record, Status,
-        StoreError, Stored, Terms, UnixMillis, Version, memory::MemoryStore,
+        StoreError, Stored, Terms, UnixMillis, UnixSeconds, Version, memory::MemoryStore,
     },
     event::{Delivery, Item, read},
     gate::{AllowList, Gate, Parts, Settled},
     host::{Clock, Entropy},
     identity::{Contract, ObjectAddress, ObjectVersion, Provider, TokenKind, VersionToken},
     job::{Job, JobContext, JobError, Output},
-    object::{Head, ObjectError, ObjectStore, ObjectStream},
+    object::{Head, Listed, ObjectError, ObjectStore, ObjectStream},
 };
 
 pub(super) const LEASE: Duration = Duration::from_secs(120);
@@ -158,14 +159,14 @@ impl ObjectStore for Mutex<Objects> {
                 etag: None,
                 size: 1,
             })),
-            Objects::Unavailable => Err(ObjectError::Unavailable {
-                address: address.to_string(),
-                source: "403".into(),
-            }),
+            Objects::Unavailable => Err(ObjectError::unavailable(address, "403")),
         }
     }
     async fn read(&self, _: &ObjectVersion) -> Result<ObjectStream, ObjectError> {
         Err(ObjectError::Changed)
+    }
+    async fn list(&self, _: &ObjectAddress, _: NonZeroU32) -> Result<Vec<Listed>, ObjectError> {
+        panic!("the store was asked for a listing");
     }
 }
 
@@ -213,6 +214,10 @@ impl ClaimStore for Store {
     async fn list(&self, query: &ListQuery) -> Result<Page, StoreError> {
         self.answer()?;
         self.rows.list(query).await
+    }
+    async fn purge(&self, now: UnixSeconds, most: NonZeroU32) -> Result<u32, StoreError> {
+        self.answer()?;
+        self.rows.purge(now, most).await
     }
 }
 
@@ -291,9 +296,8 @@ impl Bench {
 
     pub(super) async fn rows(&self) -> Vec<Record> {
         let query = ListQuery {
-            statuses: Status::ALL.to_vec(),
-            claimed_until: None,
-            limit: 100,
+            statuses: Status::ALL.into(),
+            limit: NonZeroU32::MAX,
             after: None,
         };
         let page = self.store.rows.list(&query).await.unwrap();

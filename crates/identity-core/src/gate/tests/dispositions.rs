@@ -550,6 +550,8 @@ async fn an_object_that_is_not_whole_yet_is_recorded_as_waiting_and_then_acknowl
         );
         let row = bench.record(&settled).await;
         assert_eq!((row.status, row.attempt), (Status::Waiting, 0));
+        let until = row.waiting_until.unwrap();
+        assert_eq!(settled.outcome, Outcome::Waiting { until });
         assert_eq!(row.object.unwrap().to_string(), "azblob://acct/geo/a.shp");
     }
     *bench.store.away.lock().unwrap() = true;

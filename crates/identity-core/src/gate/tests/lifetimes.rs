@@ -101,9 +101,8 @@ async fn a_job_whose_claim_was_taken_over_is_stopped_and_records_nothing() {
 async fn claim_key(bench: &Bench) -> crate::claim::ClaimKey {
     use crate::claim::ListQuery;
     let query = ListQuery {
-        statuses: Status::ALL.to_vec(),
-        claimed_until: None,
-        limit: 1,
+        statuses: Status::ALL.into(),
+        limit: std::num::NonZeroU32::MIN,
         after: None,
     };
     bench

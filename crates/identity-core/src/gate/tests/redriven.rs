@@ -226,6 +226,10 @@ async fn a_file_that_was_not_whole_waits_until_the_store_says_that_it_is() {
     *bench.objects.lock().unwrap() = Objects::Empty("e0");
     let items = sweep(&bench, &gate).await;
     let empty = gate.settle(&items[0]).await;
+    assert!(
+        matches!(empty.outcome, Outcome::Waiting { .. }),
+        "{empty:?}"
+    );
     assert_eq!((&empty.key, bench.runs().len()), (&waiting.key, 0));
     assert_eq!(row(&bench, &waiting).await, (Status::Waiting, None, 2));
 

@@ -20,10 +20,24 @@ const DEFAULT_TIMEOUT_SECONDS: u64 = 3_600;
 /// The `[job]` of a contract.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobSpec {
-    exec: Vec<ArgTemplate>,
-    dispatch: bool,
-    permanent: Vec<i32>,
+    work: Work,
     timeout_seconds: u64,
+}
+
+/// What is done for a job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Work {
+    /// A command is run.
+    Exec(ExecSpec),
+    /// The job is handed to a queue, for other workers to do.
+    Dispatch,
+}
+
+/// A command, and what its exit codes mean.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExecSpec {
+    words: Vec<ArgTemplate>,
+    permanent: Vec<i32>,
 }
 
 impl JobSpec {
@@ -31,18 +45,21 @@ impl JobSpec {
         let known = ["exec", "dispatch", "permanent", "timeout_seconds"];
         let section = Section::new("job", table, &known)?;
         let dispatch = section.boolean("dispatch")?.unwrap_or(false);
-        let exec = match section.strings("exec")? {
+        let words = match section.strings("exec")? {
             Some(_) if dispatch => return Err(ContractError::ExecAndDispatch),
-            Some(words) => command(&words)?,
-            None if dispatch => Vec::new(),
+            Some(words) => Some(command(&words)?),
+            None if dispatch => None,
             None => return Err(section.missing("exec")),
         };
+        // Checked beside `dispatch`, too, where no command ends with any of them.
+        let permanent = match section.integers("permanent")? {
+            Some(codes) => exit_codes(&codes)?,
+            None => DEFAULT_PERMANENT.to_vec(),
+        };
         Ok(Self {
-            exec,
-            dispatch,
-            permanent: match section.integers("permanent")? {
-                Some(codes) => exit_codes(&codes)?,
-                None => DEFAULT_PERMANENT.to_vec(),
+            work: match words {
+                Some(words) => Work::Exec(ExecSpec { words, permanent }),
+                None => Work::Dispatch,
             },
             timeout_seconds: match section.integer("timeout_seconds")? {
                 Some(seconds) => timeout(seconds)?,
@@ -51,16 +68,24 @@ impl JobSpec {
         })
     }
 
-    /// Whether the job is handed to a queue, for other workers to do: then there is no command.
+    /// What is done for the job.
     #[must_use]
-    pub fn is_dispatched(&self) -> bool {
-        self.dispatch
+    pub fn work(&self) -> &Work {
+        &self.work
     }
 
-    /// The program and its arguments: at least the program, unless the job is dispatched.
+    /// How long one attempt may run. Whoever runs it keeps this limit, by dropping the run.
     #[must_use]
-    pub fn exec(&self) -> &[ArgTemplate] {
-        &self.exec
+    pub fn timeout(&self) -> Duration {
+        Duration::from_secs(self.timeout_seconds)
+    }
+}
+
+impl ExecSpec {
+    /// The program and its arguments: at least the program.
+    #[must_use]
+    pub fn words(&self) -> &[ArgTemplate] {
+        &self.words
     }
 
     /// The exit codes with which the command says that no attempt can succeed: the job is rejected.
@@ -69,16 +94,10 @@ impl JobSpec {
         &self.permanent
     }
 
-    /// How long one attempt may run. Whoever runs it keeps this limit, by dropping the run.
-    #[must_use]
-    pub fn timeout(&self) -> Duration {
-        Duration::from_secs(self.timeout_seconds)
-    }
-
     /// Whether any argument names this value.
     #[must_use]
     pub fn uses(&self, placeholder: Placeholder) -> bool {
-        self.exec.iter().any(|argument| argument.uses(placeholder))
+        self.words.iter().any(|argument| argument.uses(placeholder))
     }
 }
 
@@ -166,22 +185,30 @@ mod tests {
         JobSpec::from_toml(&toml.parse().unwrap())
     }
 
+    fn exec(toml: &str) -> ExecSpec {
+        match job(toml).unwrap().work() {
+            Work::Exec(exec) => exec.clone(),
+            other => panic!("{other:?}"),
+        }
+    }
+
     #[test]
     fn what_a_job_leaves_out_has_a_default() {
-        let job = job("exec = ['echo', '{uri}', '{path}']").unwrap();
-        assert_eq!(job.permanent(), [65]);
-        assert_eq!(job.timeout(), Duration::from_secs(3_600));
-        assert!(job.uses(Placeholder::Path));
-        assert!(!job.uses(Placeholder::Key));
+        let toml = "exec = ['echo', '{uri}', '{path}']";
+        assert_eq!(job(toml).unwrap().timeout(), Duration::from_secs(3_600));
+        let exec = exec(toml);
+        assert_eq!(exec.permanent(), [65]);
+        assert!(exec.uses(Placeholder::Path));
+        assert!(!exec.uses(Placeholder::Key));
     }
 
     #[test]
     fn a_job_is_a_command_or_handed_on() {
         let handed_on = job("dispatch = true\ntimeout_seconds = 5").unwrap();
-        assert!(handed_on.is_dispatched() && handed_on.exec().is_empty());
+        assert_eq!(handed_on.work(), &Work::Dispatch);
         assert_eq!(handed_on.timeout(), Duration::from_secs(5));
-        let command = job("exec = ['x']\ndispatch = false").unwrap();
-        assert!(!command.is_dispatched());
+        let command = exec("exec = ['x']\ndispatch = false");
+        assert_eq!(command.words().len(), 1);
         let both = job("exec = ['x']\ndispatch = true").unwrap_err();
         assert!(matches!(both, ContractError::ExecAndDispatch), "{both}");
         let neither = job("dispatch = false").unwrap_err();

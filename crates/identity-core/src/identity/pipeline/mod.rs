@@ -28,7 +28,7 @@ mod table;
 use super::{Deriver, Params, ParamsError, Scheme, hex};
 
 pub use error::ContractError;
-pub use job::JobSpec;
+pub use job::{ExecSpec, JobSpec, Work};
 pub use select::Selection;
 pub use template::{ArgTemplate, Placeholder};
 

@@ -39,7 +39,10 @@ fn a_whole_contract_is_read() {
         )
     );
     assert!(contract.select().selects("in/a.dbf"));
-    assert_eq!(contract.job().unwrap().permanent(), [65, 66]);
+    let Work::Exec(exec) = contract.job().unwrap().work() else {
+        panic!("{:?}", contract.job())
+    };
+    assert_eq!(exec.permanent(), [65, 66]);
     assert_eq!(contract.digest(), hex::sha256_hex(text.as_bytes()));
 }
 

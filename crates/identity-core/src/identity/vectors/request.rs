@@ -143,13 +143,8 @@ impl<'a> Request<'a> {
             Err(refused) => return Ok(Err(refused)),
         };
         let provider = provider(&parts.scheme)?;
-        let kind = TokenKind::from_tag(&parts.token_kind).ok_or_else(|| {
-            unknown(
-                "token_kind",
-                "version-id, etag, generation or content",
-                &parts.token_kind,
-            )
-        })?;
+        let kind = TokenKind::from_tag(&parts.token_kind)
+            .ok_or_else(|| unknown("token_kind", TokenKind::EXPECTED, &parts.token_kind))?;
         let key = match (parts.key, parts.key_hex) {
             (Some(key), None) => ObjectKey::verbatim(key),
             (None, Some(text)) => {

@@ -123,36 +123,21 @@ async fn a_refusal_tells_what_stands_there_and_costs_no_read() {
 }
 
 #[tokio::test]
-async fn a_refusal_that_tells_nothing_is_followed_by_a_read() {
+async fn a_refusal_that_tells_nothing_is_a_conflict_and_costs_no_read_either() {
     let refusal = error(400, "ConditionalCheckFailedException");
-    let found = Says::answer(200, format!(r#"{{"Item":{}}}"#, standing()));
-    let (status, asked) = in_the_way(vec![refusal.clone(), found]).await;
-    assert_eq!((status, asked), (Some(Status::Done), 2));
-    // Deleted in between.
-    let gone = Says::answer(200, "{}");
-    assert_eq!(in_the_way(vec![refusal, gone]).await, (None, 2));
+    assert_eq!(in_the_way(vec![refusal]).await, (None, 1));
 }
 
 #[tokio::test]
-async fn a_refusal_whose_read_fails_is_unavailable() {
-    let refusal = error(400, "ConditionalCheckFailedException");
-    let (put, _) = claimed(vec![refusal, error(500, "InternalServerError")]).await;
-    assert!(
-        matches!(put, Err(StoreError::Unavailable { .. })),
-        "{put:?}"
-    );
-}
-
-#[tokio::test]
-async fn a_condition_that_no_row_can_meet_is_a_conflict_with_what_stands_there() {
-    let found = Says::answer(200, format!(r#"{{"Item":{}}}"#, standing()));
-    let (store, _) = store(vec![found]).await;
+async fn a_condition_that_no_row_can_meet_is_a_conflict_and_nothing_is_asked() {
+    let (store, asked) = store(vec![Says::Nothing]).await;
     let when = Precondition::Unchanged(identity_core::claim::Version("another store's".to_owned()));
     let put = store
         .put(&numbered_key(1), &bare(Status::Done, 1), &when)
         .await;
     assert!(
-        matches!(put, Err(StoreError::Conflict { standing: Some(_) })),
+        matches!(put, Err(StoreError::Conflict { standing: None })),
         "{put:?}"
     );
+    assert_eq!(asked.load(Ordering::SeqCst), 0);
 }

@@ -1,10 +1,14 @@
 //! Objects on moto: unversioned, versioned and suspended buckets, and reads pinned to what is, or is no longer, there.
 
+use std::sync::Arc;
+
 use aws_sdk_s3::primitives::ByteStream;
 use aws_sdk_s3::types::{
     BucketLocationConstraint, BucketVersioningStatus, CreateBucketConfiguration,
     VersioningConfiguration,
 };
+
+use identity_core::object::conformance;
 
 use super::*;
 use crate::testing::{emulator, unused_name};
@@ -142,6 +146,51 @@ async fn while_versioning_is_suspended_the_etag_is_the_token() {
     assert_eq!(first.token.kind(), TokenKind::ETag);
     bucket.put("second").await;
     assert_eq!(bucket.read(&first.token).await, None);
+}
+
+#[async_trait]
+impl conformance::Subject for Bucket {
+    fn store(&self) -> Arc<dyn ObjectStore> {
+        Arc::new(self.objects.clone())
+    }
+    fn container(&self) -> ObjectAddress {
+        self.address()
+    }
+    fn missing_container(&self) -> ObjectAddress {
+        address(&unused_name("nowhere"), KEY)
+    }
+    /// S3 has keys with line breaks, and moto has none: it answers such a PUT with 404.
+    fn can_hold(&self, key: &[u8]) -> bool {
+        std::str::from_utf8(key).is_ok_and(|key| !key.contains(['\n', '\r']))
+    }
+    fn page(&self) -> usize {
+        usize::try_from(self.objects.page).unwrap()
+    }
+    async fn put(&self, address: &ObjectAddress, content: &[u8]) {
+        let put = self.client.put_object().bucket(&self.name);
+        let put = put.key(address.key.exact().unwrap());
+        let body = ByteStream::from(content.to_vec());
+        put.body(body).send().await.unwrap();
+    }
+    async fn delete(&self, address: &ObjectAddress) {
+        let delete = self.client.delete_object().bucket(&self.name);
+        let delete = delete.key(address.key.exact().unwrap());
+        delete.send().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_bucket_conforms_with_and_without_versioning() {
+    let bucket = Bucket::new().await;
+    let failures = conformance::run(&bucket).await;
+    assert!(failures.is_empty(), "{failures:#?}");
+
+    let mut bucket = Bucket::new().await;
+    bucket.versioning(BucketVersioningStatus::Enabled).await;
+    // A thousand objects were more than a page once: that is enough.
+    bucket.objects.page = 7;
+    let failures = conformance::run(&bucket).await;
+    assert!(failures.is_empty(), "versioned: {failures:#?}");
 }
 
 #[tokio::test]

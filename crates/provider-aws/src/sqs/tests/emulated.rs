@@ -68,7 +68,7 @@ fn message(body: &str, deduplication: &str, group: &str) -> Message {
 #[tokio::test]
 async fn a_standard_queue_gets_each_message_and_is_told_neither_text() {
     let queue = Queue::standard().await;
-    let sent = message("{\"key\":\"ü\u{ffff}\"}", "job-1", "key-1");
+    let sent = message(r#"{"key":"ü\uffff"}"#, "job-1", "key-1");
     for _ in 0..2 {
         queue.outbox.send(&sent).await.unwrap();
     }
@@ -128,6 +128,19 @@ async fn a_received_message_appears_again_when_it_is_told_to() {
     // However long, it is a time that the queue accepts.
     queue.hide(&received, Duration::MAX).await.unwrap();
     assert!(queue.receive().await.is_empty());
+}
+
+#[tokio::test]
+async fn what_the_queue_will_never_take_is_refused_and_the_next_message_is_taken() {
+    let queue = Queue::standard().await;
+    let too_long = "x".repeat(1024 * 1024 + 1);
+    for body in [&*too_long, "{\"key\":\"\u{ffff}\"}"] {
+        let sent = queue.outbox.send(&message(body, "job-1", "key-1")).await;
+        assert!(matches!(sent, Err(OutboxError::Refused { .. })), "{sent:?}");
+    }
+    let sent = message("{}", "job-2", "key-2");
+    queue.outbox.send(&sent).await.unwrap();
+    assert_eq!(queue.receive().await.len(), 1);
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 //! What other sessions, the server's end, and a table that was changed do to a call.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use sqlx::{Executor, Row};
 use super::proxy::Proxy;
 use crate::cases::{Testbed, chain};
 use crate::postgres::fixture::{Fixture, connect};
+use crate::postgres::purge::DELETE;
 use crate::postgres::{PostgresStore, PostgresUrl};
 use crate::statements;
 use identity_core::claim::conformance::samples::{bare, numbered_key};
@@ -58,9 +60,10 @@ async fn whoever_comes_second_waits_for_the_first_transaction_and_sees_what_it_l
         foreign.execute(end).await.unwrap();
         match second.await.unwrap() {
             Ok(_) => assert_eq!(end, "ROLLBACK"),
-            Err(StoreError::Conflict { standing }) => {
+            Err(StoreError::Conflict { .. }) => {
                 assert_eq!(end, "COMMIT");
-                assert_eq!(standing.unwrap().record.claimed_at, UnixSeconds(5));
+                let stands = store.get(&key).await.unwrap().unwrap();
+                assert_eq!(stands.record.claimed_at, UnixSeconds(5));
             }
             Err(error) => panic!("{error:?}"),
         }
@@ -312,12 +315,11 @@ async fn a_page_is_read_from_the_index_however_many_claims_are_done() {
         .await;
     let mut sql = format!("EXPLAIN {}", statements::list(2));
     for (parameter, value) in [
-        ("$1", "'infinity'"),
-        ("$2", "to_timestamp(9000)"),
-        ("$3", "''"),
-        ("$4", "10"),
-        ("$5", "'failed'"),
-        ("$6", "'waiting'"),
+        ("$1", "to_timestamp(9000)"),
+        ("$2", "''"),
+        ("$3", "10"),
+        ("$4", "'failed'"),
+        ("$5", "'waiting'"),
     ] {
         sql = sql.replace(parameter, value);
     }
@@ -335,11 +337,49 @@ async fn a_page_is_read_from_the_index_however_many_claims_are_done() {
     );
     assert_eq!(scans("Seq Scan") + scans("Sort  "), 0, "{plan:#?}");
     let query = ListQuery {
-        statuses: vec![Status::Failed, Status::Waiting],
-        claimed_until: Some(UnixMillis(i64::MAX)),
-        limit: 1_000,
+        statuses: [Status::Failed, Status::Waiting].into(),
+        limit: NonZeroU32::MAX,
         after: None,
     };
     let page = fixture.store.list(&query).await;
     assert_eq!(page.unwrap().claims.len(), 400);
+}
+
+#[tokio::test]
+async fn a_purge_reads_what_it_deletes_from_the_index_and_passes_over_what_is_locked() {
+    let fixture = Fixture::new().await;
+    fixture
+        .execute(
+            "INSERT INTO firstclaim_claims (key, status, claimed_at, expires_at)
+             SELECT lpad(to_hex(n), 64, '0'), 'done', to_timestamp(n), to_timestamp(n)
+             FROM generate_series(1, 20000) n;
+             ANALYZE firstclaim_claims",
+        )
+        .await;
+    let sql = format!("EXPLAIN {}", DELETE);
+    let sql = sql.replace("$1", "to_timestamp(100)").replace("$2", "10");
+    let mut foreign = connect(&fixture.url).await;
+    let plan = foreign.fetch_all(sqlx::raw_sql(sqlx::AssertSqlSafe(sql)));
+    let plan = plan.await.unwrap();
+    let plan: Vec<String> = plan.iter().map(|row| row.get(0)).collect();
+    let steps = |word: &str| plan.iter().filter(|step| step.contains(word)).count();
+    assert_eq!(
+        steps("Index Scan using firstclaim_claims_over"),
+        1,
+        "{plan:#?}"
+    );
+    assert_eq!(steps("Seq Scan") + steps("Sort  "), 0, "{plan:#?}");
+
+    foreign.execute("BEGIN").await.unwrap();
+    foreign
+        .execute(
+            "UPDATE firstclaim_claims SET status = 'failed' WHERE claimed_at = to_timestamp(2)",
+        )
+        .await
+        .unwrap();
+    let purged = fixture.store.purge(UnixSeconds(5), NonZeroU32::MAX).await;
+    assert_eq!(purged.unwrap(), 3);
+    foreign.execute("ROLLBACK").await.unwrap();
+    let purged = fixture.store.purge(UnixSeconds(5), NonZeroU32::MAX).await;
+    assert_eq!(purged.unwrap(), 1);
 }

@@ -1,9 +1,10 @@
 //! Connecting: databases that become ours, and those that cannot be used.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use identity_core::claim::{ClaimStore, Precondition, Status};
+use identity_core::claim::{ClaimStore, Precondition, Status, UnixSeconds};
 use sqlx::{Connection, Executor, Row};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -13,7 +14,7 @@ use super::proxy::Proxy;
 use crate::cases::chain;
 use crate::columns::ClaimRow;
 use crate::postgres::fixture::{Fixture, SERVER, connect, execute, open, server};
-use crate::postgres::migrate::KNOWN;
+use crate::postgres::migrate::{KNOWN, STEPS};
 use crate::postgres::{ConnectError, PostgresStore, PostgresUrl};
 use identity_core::claim::conformance::samples::{bare, numbered_key};
 
@@ -88,19 +89,29 @@ async fn looking_at_a_store_makes_none() {
 
 #[tokio::test]
 async fn older_tables_are_brought_up_to_date_and_newer_ones_are_refused() {
-    let url = Fixture::empty().await;
-    open(&url).await;
-    execute(
-        &url,
-        "DROP TABLE ingest_ledger; UPDATE firstclaim_schema SET version = 1",
-    )
-    .await;
-    let parsed = PostgresUrl::parse(&url).unwrap();
-    PostgresStore::connect_existing(&parsed, PostgresStore::WAIT, 1)
-        .await
-        .unwrap();
-    execute(&url, "SELECT upload_key FROM ingest_ledger").await;
+    let key = numbered_key(1);
+    for version in 1..STEPS.len() {
+        let url = Fixture::empty().await;
+        let rows = format!(
+            "CREATE TABLE firstclaim_schema (version integer NOT NULL);
+             INSERT INTO firstclaim_schema VALUES ({version});
+             INSERT INTO firstclaim_claims (key, status, claimed_at, expires_at)
+             VALUES ('{key}', 'done', to_timestamp(5), to_timestamp(9))"
+        );
+        execute(&url, STEPS[..version].concat() + &rows).await;
+        let parsed = PostgresUrl::parse(&url).unwrap();
+        let store = PostgresStore::connect_existing(&parsed, PostgresStore::WAIT, 1)
+            .await
+            .unwrap();
+        let read = store.get(&key).await.unwrap().unwrap();
+        assert_eq!(read.record.claimed_at, UnixSeconds(5), "version {version}");
+        execute(&url, "SELECT upload_key FROM ingest_ledger").await;
+        let purged = store.purge(UnixSeconds(10), NonZeroU32::MAX).await;
+        assert_eq!(purged.unwrap(), 1, "version {version}");
+    }
 
+    let url = Fixture::empty().await;
+    let parsed = open(&url).await.to_string();
     execute(
         &url,
         format!("UPDATE firstclaim_schema SET version = {KNOWN} + 1"),

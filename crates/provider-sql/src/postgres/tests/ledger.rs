@@ -4,9 +4,9 @@ use identity_core::claim::{Kept, Owner};
 use sqlx::{Executor, Row};
 
 use crate::cases::Testbed;
-use crate::ledger::{Holder, Ledger, Uncompleted, Upload, UploadClaim, UploadState};
 use crate::postgres::fixture::{Fixture, connect, execute, open};
 use identity_core::claim::conformance::samples::numbered_key;
+use identity_core::ledger::{Holder, Ledger, Uncompleted, Upload, UploadClaim, UploadState};
 
 /// As printed, but for the parameters: Python's driver writes `%s`, the server reads `$1` and `$2`.
 const INSERT: &str = "INSERT INTO ingest_ledger (upload_key, source_path) VALUES ($1, $2) \

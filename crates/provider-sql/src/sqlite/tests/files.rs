@@ -1,23 +1,24 @@
 //! Opening: files that are ours, that become ours, and that are not.
 
 use std::fs;
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use identity_core::claim::{ClaimStore, Precondition, Status};
+use identity_core::claim::{ClaimStore, Precondition, Record, Status, UnixSeconds};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection, Executor, Row};
 use tempfile::TempDir;
 
 use crate::cases::{Testbed, chain};
 use crate::columns::ClaimRow;
-use crate::ledger::Ledger;
 use crate::sqlite::connection::options;
 use crate::sqlite::fixture::Fixture;
-use crate::sqlite::migrate::{APPLICATION_ID, KNOWN};
+use crate::sqlite::migrate::{APPLICATION_ID, KNOWN, STEPS};
 use crate::sqlite::{OpenError, SqliteStore};
 use identity_core::claim::conformance::samples::{bare, numbered_key};
+use identity_core::ledger::Ledger;
 
 async fn open(path: impl AsRef<Path>) -> Result<SqliteStore, OpenError> {
     SqliteStore::open(path, SqliteStore::LOCK_WAIT).await
@@ -42,7 +43,7 @@ async fn refusal(path: &Path) -> OpenError {
 }
 
 /// A file in which SQLite has run these statements.
-async fn sqlite_file(folder: &TempDir, sql: &'static str) -> PathBuf {
+async fn sqlite_file(folder: &TempDir, sql: impl Into<String>) -> PathBuf {
     let path = folder.path().join("file.db");
     let mut connection = SqliteConnectOptions::new()
         .filename(&path)
@@ -50,7 +51,8 @@ async fn sqlite_file(folder: &TempDir, sql: &'static str) -> PathBuf {
         .connect()
         .await
         .unwrap();
-    connection.execute(sqlx::raw_sql(sql)).await.unwrap();
+    let sql = sqlx::raw_sql(sqlx::AssertSqlSafe(sql.into()));
+    connection.execute(sql).await.unwrap();
     connection.close().await.unwrap();
     path
 }
@@ -81,7 +83,6 @@ async fn a_path_that_can_be_no_file_is_refused_before_sqlite_sees_it() {
         let text = format!("{path:?} cannot be the path of a SQLite file: {why}");
         assert_eq!(error(path.into()).await.to_string(), text);
     }
-    #[cfg(unix)]
     {
         use std::os::unix::ffi::OsStrExt;
         let name = std::ffi::OsStr::from_bytes(b"\xff.db");
@@ -215,17 +216,32 @@ async fn a_file_of_another_application_is_refused_and_left_alone() {
 }
 
 #[tokio::test]
-async fn a_file_of_an_older_version_is_brought_up_to_date_and_keeps_its_claims() {
-    let fixture = Fixture::new().await;
+async fn a_file_of_every_older_version_is_brought_up_to_date_and_keeps_its_claims() {
     let (key, record) = (numbered_key(1), bare(Status::Done, 1));
-    let absent = &Precondition::Absent;
-    fixture.store.put(&key, &record, absent).await.unwrap();
-    fixture
-        .execute("DROP TABLE ingest_ledger; PRAGMA user_version = 1")
-        .await;
-    let store = fixture.another().await;
-    assert_eq!(store.get(&key).await.unwrap().unwrap().record, record);
-    assert_eq!(store.upload("k").await.unwrap(), None);
+    for version in 1..STEPS.len() {
+        let folder = TempDir::new().unwrap();
+        let header = format!(
+            "PRAGMA journal_mode = WAL; PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {version};
+             INSERT INTO firstclaim_claims (key, status, attempt, revision, claimed_at)
+             VALUES ('{key}', 'done', 1, '{}', {})",
+            record.revision.unwrap(),
+            record.claimed_at.0
+        );
+        let path = sqlite_file(&folder, STEPS[..version].concat() + &header).await;
+        let store = open(&path).await.unwrap();
+        let read = store.get(&key).await.unwrap().unwrap();
+        assert_eq!(read.record, record, "version {version}");
+        assert_eq!(store.upload("k").await.unwrap(), None, "version {version}");
+
+        let over = Record {
+            expires_at: Some(UnixSeconds(5)),
+            ..bare(Status::Done, 2)
+        };
+        let when = Precondition::Unchanged(read.version);
+        store.put(&key, &over, &when).await.unwrap();
+        let purged = store.purge(UnixSeconds(6), NonZeroU32::MAX).await;
+        assert_eq!(purged.unwrap(), 1, "version {version}");
+    }
 }
 
 #[tokio::test]
@@ -249,6 +265,8 @@ async fn a_file_of_a_newer_version_is_refused_and_left_alone() {
 #[tokio::test]
 async fn a_file_whose_lock_never_frees_is_not_waited_for_for_ever() {
     let fixture = Fixture::new().await;
+    // Something is to be done: only for that the lock is needed.
+    fixture.execute("PRAGMA user_version = 1").await;
     let mut foreign = fixture.foreign().await;
     foreign.execute("BEGIN IMMEDIATE").await.unwrap();
     let error = SqliteStore::open(fixture.path(), Duration::from_millis(30))
@@ -256,6 +274,37 @@ async fn a_file_whose_lock_never_frees_is_not_waited_for_for_ever() {
         .unwrap_err();
     assert!(matches!(error, OpenError::Busy { .. }), "{error:?}");
     assert!(chain(&error).contains("cannot be opened: the file stayed locked for 0.03 s"));
+}
+
+#[tokio::test]
+async fn a_file_that_is_up_to_date_is_opened_and_read_while_others_hold_its_lock() {
+    let fixture = Fixture::new().await;
+    let (key, record) = (numbered_key(1), bare(Status::Done, 1));
+    let absent = &Precondition::Absent;
+    fixture.store.put(&key, &record, absent).await.unwrap();
+    let mut foreign = fixture.foreign().await;
+    foreign.execute("BEGIN IMMEDIATE").await.unwrap();
+    for _ in 0..100 {
+        // Whoever waited for the lock would get none.
+        let store = fixture.patient(Duration::ZERO).await;
+        assert_eq!(store.get(&key).await.unwrap().unwrap().record, record);
+    }
+    foreign.execute("COMMIT").await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_of_an_older_version_is_brought_up_to_date_once_by_many_who_open_it() {
+    let fixture = Fixture::new().await;
+    fixture
+        .execute("DROP TABLE ingest_ledger; PRAGMA user_version = 1")
+        .await;
+    let mut opening = tokio::task::JoinSet::new();
+    for _ in 0..20 {
+        opening.spawn(open(fixture.path()));
+    }
+    for store in opening.join_all().await {
+        assert_eq!(store.unwrap().upload("k").await.unwrap(), None);
+    }
 }
 
 #[tokio::test]
@@ -300,7 +349,6 @@ fn in_a_child(test: &str, variable: &str, path: &Path, prepare: impl FnOnce(&Pat
     );
 }
 
-#[cfg(unix)]
 #[tokio::test]
 async fn a_file_or_folder_that_cannot_be_written_to_is_noticed_at_once() {
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -308,7 +356,7 @@ async fn a_file_or_folder_that_cannot_be_written_to_is_noticed_at_once() {
 
     const CHILD: &str = "PROVIDER_SQL_TEST_UNWRITABLE";
     if let Some(folder) = std::env::var_os(CHILD) {
-        for name in ["claims.db", "new.db"] {
+        for name in ["claims.db", "new.db", "in-use.db"] {
             let path = Path::new(&folder).join(name);
             let error = open(&path).await.unwrap_err();
             assert!(matches!(error, OpenError::NotWritable { .. }), "{error:?}");
@@ -323,10 +371,15 @@ async fn a_file_or_folder_that_cannot_be_written_to_is_noticed_at_once() {
     fs::create_dir(&inner).unwrap();
     let store = open(inner.join("claims.db")).await.unwrap();
     store.close().await.unwrap();
+    // SQLite reads it without a word: its log is there already.
+    let in_use = open(inner.join("in-use.db")).await.unwrap();
+    in_use.get(&numbered_key(1)).await.unwrap();
     let mode = |path: &Path, mode| {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     };
-    mode(&inner.join("claims.db"), 0o444);
+    for file in fs::read_dir(&inner).unwrap() {
+        mode(&file.unwrap().path(), 0o444);
+    }
     mode(&inner, 0o555);
     mode(folder.path(), 0o755);
     let root = fs::metadata(&inner).unwrap().uid() == 0;
@@ -340,9 +393,9 @@ async fn a_file_or_folder_that_cannot_be_written_to_is_noticed_at_once() {
         command
     });
     mode(&inner, 0o755); // so that it can be removed
+    in_use.close().await.unwrap();
 }
 
-#[cfg(unix)]
 #[tokio::test]
 async fn a_disk_that_refuses_bytes_fails_the_write_and_keeps_the_rows_before() {
     const CHILD: &str = "PROVIDER_SQL_TEST_REFUSING";

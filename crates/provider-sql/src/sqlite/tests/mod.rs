@@ -4,6 +4,8 @@ mod claims;
 mod files;
 mod listing;
 mod processes;
+mod purge;
+mod writes;
 
 mod cases {
     crate::cases::on!(crate::sqlite::fixture::Fixture::new());

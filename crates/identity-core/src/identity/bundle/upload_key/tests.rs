@@ -140,7 +140,7 @@ fn a_key_is_a_prefix_of_the_digest_in_base64url() {
     }
 }
 
-/// The README shows these two.
+/// docs/bundle-keys.md shows these two.
 #[test]
 fn bytes_that_swallow_the_next_member_are_one_key_under_reference_only() {
     let with_prj = files([

@@ -1,0 +1,404 @@
+//! `deploy/aws` by Terraform's own checks, its policies, what it refuses, and applied to moto, which `cargo xtask test` starts.
+
+use serde_json::{Value, json};
+use tests::{
+    root, server,
+    terraform::{Deployment, terraform},
+};
+
+/// The resources in a plan or a state, with their values.
+fn resources(shown: &Value) -> Vec<&Value> {
+    let values = match &shown["planned_values"] {
+        Value::Null => &shown["values"],
+        planned => planned,
+    };
+    values["root_module"]["resources"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|resource| resource["mode"] == "managed")
+        .collect()
+}
+
+/// The values of the resource with this address.
+fn values<'shown>(shown: &'shown Value, address: &str) -> &'shown Value {
+    let resource = resources(shown)
+        .into_iter()
+        .find(|resource| resource["address"] == address);
+    &resource.unwrap_or_else(|| panic!("there is no {address}"))["values"]
+}
+
+/// Every policy: the address of what has it, and the document.
+fn policies(shown: &Value) -> Vec<(String, Value)> {
+    let mut found = Vec::new();
+    for resource in resources(shown) {
+        for field in ["policy", "assume_role_policy"] {
+            if let Some(text) = resource["values"][field]
+                .as_str()
+                .filter(|text| !text.is_empty())
+            {
+                let address = resource["address"].as_str().unwrap().to_owned();
+                found.push((address, serde_json::from_str(text).unwrap()));
+            }
+        }
+    }
+    found
+}
+
+/// A field that is one text or many.
+fn texts(field: &Value) -> Vec<&str> {
+    match field {
+        Value::Array(texts) => texts.iter().map(|text| text.as_str().unwrap()).collect(),
+        Value::Null => Vec::new(),
+        text => vec![text.as_str().unwrap()],
+    }
+}
+
+/// What a policy says that is wider than it must be.
+fn too_wide(policy: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    for statement in policy["Statement"].as_array().unwrap() {
+        for field in ["NotAction", "NotResource", "NotPrincipal"] {
+            if !statement[field].is_null() {
+                found.push(field.to_owned());
+            }
+        }
+        let actions = texts(&statement["Action"]);
+        found.extend(
+            actions
+                .iter()
+                .filter(|action| action.contains('*'))
+                .map(|action| (*action).to_owned()),
+        );
+        let wide = |resource: &&str| resource.splitn(6, ':').last() == Some("*");
+        let all = texts(&statement["Resource"]);
+        found.extend(all.into_iter().filter(wide).map(str::to_owned));
+        let everybody =
+            statement["Effect"] == "Allow" && statement["Principal"].to_string().contains("\"*\"");
+        if everybody {
+            found.push("anybody".to_owned());
+        }
+    }
+    found
+}
+
+/// The actions that a policy allows, and on what, in order.
+fn allowed(policy: &Value) -> Vec<(&str, &str)> {
+    let mut allowed = Vec::new();
+    for statement in policy["Statement"].as_array().unwrap() {
+        if statement["Effect"] == "Allow" {
+            for action in texts(&statement["Action"]) {
+                allowed.extend(
+                    texts(&statement["Resource"])
+                        .iter()
+                        .map(|resource| (action, *resource)),
+                );
+            }
+        }
+    }
+    allowed.sort_unstable();
+    allowed
+}
+
+/// The services that a queue's policy lets send, and to which queue.
+fn senders<'a>(policies: &'a [(String, Value)], address: &str) -> Vec<(&'a str, &'a str)> {
+    policies
+        .iter()
+        .filter(|(of, _)| of == address)
+        .flat_map(|(_, policy)| policy["Statement"].as_array().unwrap())
+        .filter(|statement| statement["Effect"] == "Allow")
+        .map(|statement| {
+            assert_eq!(statement["Action"], "sqs:SendMessage");
+            let service = statement["Principal"]["Service"].as_str().unwrap();
+            (service, statement["Resource"].as_str().unwrap())
+        })
+        .collect()
+}
+
+#[test]
+fn a_wide_policy_is_found() {
+    let policy = |action: Value, resource: Value| json!({"Statement": [{"Effect": "Allow", "Action": action, "Resource": resource}]});
+    assert_eq!(
+        too_wide(&policy(json!("s3:*"), json!("arn:aws:s3:::b"))),
+        ["s3:*"]
+    );
+    assert_eq!(
+        too_wide(&policy(json!(["s3:Get*"]), json!("arn:aws:s3:::b/*"))),
+        ["s3:Get*"]
+    );
+    assert_eq!(
+        too_wide(&policy(json!("s3:GetObject"), json!(["a", "*"]))),
+        ["*"]
+    );
+    let every_queue = "arn:aws:sqs:eu-central-1:123456789012:*";
+    assert_eq!(
+        too_wide(&policy(json!("sqs:SendMessage"), json!(every_queue))),
+        [every_queue]
+    );
+    let anybody = json!({"Statement": [{"Effect": "Allow", "Action": "sqs:SendMessage", "Principal": {"AWS": "*"}, "Resource": "q"}]});
+    assert_eq!(too_wide(&anybody), ["anybody"]);
+    assert!(too_wide(&policy(json!("s3:GetObject"), json!("arn:aws:s3:::b/in/*"))).is_empty());
+}
+
+#[test]
+fn the_files_are_formatted() {
+    let mut terraform = terraform(&root().join("deploy/aws"));
+    terraform.env_remove("TF_CLI_CONFIG_FILE");
+    let output = terraform
+        .args(["fmt", "-check", "-diff", "-no-color"])
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stdout)
+    );
+}
+
+/// One folder for all plans: fetching the provider takes longest.
+#[test]
+fn policies_are_narrow_and_bad_settings_are_refused() {
+    let deployment = Deployment::new(&server("TEST_MOTO_URL"), &[]);
+    deployment.validate();
+    for source in ["sqs", "direct", "sns", "eventbridge"] {
+        let plan = deployment.plan(&[
+            ("bucket", "geo-in"),
+            ("source_kind", source),
+            ("prefix", "in/"),
+            (
+                "object_key_arn",
+                "arn:aws:kms:eu-central-1:123456789012:key/k",
+            ),
+        ]);
+        let policies = policies(&plan);
+        // Two roles, whom they trust, and the queue; what is between may use the dead-letter queue, and the topic has one of
+        // its own.
+        let relay = match source {
+            "sns" => Some("sns.amazonaws.com"),
+            "eventbridge" => Some("events.amazonaws.com"),
+            _ => None,
+        };
+        let count = 5 + usize::from(relay.is_some()) + usize::from(source == "sns");
+        assert_eq!(policies.len(), count, "{source}: {policies:#?}");
+        for (address, policy) in &policies {
+            assert_eq!(
+                too_wide(policy),
+                Vec::<String>::new(),
+                "{source}: {address}"
+            );
+        }
+        let queue = "arn:aws:sqs:eu-central-1:123456789012:firstclaim-events";
+        let to_queue = ["s3.amazonaws.com"].into_iter().chain(relay);
+        let to_queue: Vec<_> = to_queue.map(|service| (service, queue)).collect();
+        assert_eq!(
+            senders(&policies, "aws_sqs_queue.events"),
+            to_queue,
+            "{source}"
+        );
+        let dead_letters = "arn:aws:sqs:eu-central-1:123456789012:firstclaim-dead-letters";
+        let refused: Vec<_> = relay
+            .map(|service| (service, dead_letters))
+            .into_iter()
+            .collect();
+        let address = "aws_sqs_queue_policy.dead_letters[0]";
+        assert_eq!(senders(&policies, address), refused, "{source}");
+    }
+    refused(&deployment);
+}
+
+/// Every check: settings that just fail several at once, for a plan takes seconds, and what is said of each.
+fn refused(deployment: &Deployment) {
+    type Case<'case> = (&'case [(&'case str, &'case str)], &'case [&'case str]);
+    let cases: [Case<'_>; 4] = [
+        (
+            &[("zip", "missing.zip")],
+            &["There is no missing.zip: `cargo xtask dist aws x86_64` makes it"],
+        ),
+        (
+            &[
+                ("name", "Geo"),
+                ("create_bucket", "false"),
+                ("prefix", "in*"),
+                ("source_kind", "kinesis"),
+                ("done_ttl_seconds", "1209599"),
+                ("batch_size", "11"),
+                ("lease_seconds", "30.5"),
+                ("max_attempts", "2000000"),
+                ("log_level", "loud"),
+                ("table_name", "my table"),
+                ("sweep_schedule", "every 5 minutes"),
+                ("environment", r#"{"FIRSTCLAIM_LEASE_SECONDS":"1"}"#),
+            ],
+            &[
+                "The name must have 2 to 24 characters",
+                "must be named by the variable bucket",
+                "must not contain *, ? or $",
+                "must be sqs, direct, sns or eventbridge",
+                "at least 1,209,600 seconds",
+                "A batch has 1 to 10 messages",
+                "10 to 86,400 whole seconds",
+                "1 to 1,000,000 attempts",
+                "log_level must be off",
+                "A table's name has",
+                "must be rate(…) or cron(…)",
+                "environment must not have FIRSTCLAIM_",
+            ],
+        ),
+        (
+            &[
+                ("timeout_seconds", "300"),
+                ("visibility_seconds", "299"),
+                ("lease_seconds", "299"),
+                ("max_receives", "2"),
+            ],
+            &[
+                "visibility_seconds (299) must be at least timeout_seconds (300)",
+                "lease_seconds (299) must be less than (max_receives - 1) × visibility_seconds (299)",
+                "max_receives (2) is too small",
+            ],
+        ),
+        (
+            &[
+                ("visibility_seconds", "43201"),
+                ("max_receives", "8"),
+                ("retention_seconds", "345608"),
+            ],
+            &[
+                "visibility_seconds (43201) must be at most 43,200",
+                "max_receives × visibility_seconds (345608) must be less than retention_seconds (345608)",
+            ],
+        ),
+    ];
+    for (variables, expected) in cases {
+        let said = deployment.refusal(variables);
+        for expected in expected {
+            assert!(
+                said.contains(expected),
+                "{variables:?}: no {expected:?} in {said}"
+            );
+        }
+    }
+}
+
+/// What a plan after an apply may still show, and why.
+fn is_motos(change: &Value) -> bool {
+    // AWS gives a queue's redrive policy back as it was written; moto writes the JSON anew, with spaces.
+    let (before, after) = (&change["change"]["before"], &change["change"]["after"]);
+    let read = |side: &Value| -> Option<Value> {
+        serde_json::from_str(side["redrive_policy"].as_str()?).ok()
+    };
+    let without = |side: &Value| {
+        let mut side = side.clone();
+        side["redrive_policy"] = Value::Null;
+        side
+    };
+    change["address"] == "aws_sqs_queue.events"
+        && read(before).is_some()
+        && read(before) == read(after)
+        && without(before) == without(after)
+}
+
+#[test]
+fn it_is_applied_and_nothing_is_left_to_change() {
+    // An emulator that a person has started keeps what was made before.
+    let name = &format!("applied-{}", std::process::id());
+    let bucket = &format!("{name}-in");
+    let deployment = Deployment::new(
+        &server("TEST_MOTO_URL"),
+        &[("name", name), ("bucket", bucket)],
+    );
+    let outputs = deployment.apply();
+    assert_eq!(outputs["bucket"], *bucket);
+    assert_eq!(outputs["table"], format!("{name}-claims"));
+    assert_eq!(outputs["function"], *name);
+    assert_eq!(outputs["notification_target"], outputs["queue_arn"]);
+    assert_eq!(outputs["environment"]["DEDUP_TABLE"], outputs["table"]);
+    assert_eq!(
+        outputs["environment"]["FIRSTCLAIM_ALLOW"],
+        outputs["bucket"]
+    );
+    assert_eq!(
+        outputs["environment"]["FIRSTCLAIM_REDRIVE_QUEUE"],
+        outputs["queue_url"]
+    );
+    assert!(
+        outputs["queue_url"]
+            .as_str()
+            .unwrap()
+            .ends_with(&format!("/{name}-events"))
+    );
+
+    let state = deployment.state();
+    // Without it, Lambda deletes the messages of a batch of which one failed.
+    let mapping = values(&state, "aws_lambda_event_source_mapping.queue");
+    assert_eq!(
+        mapping["function_response_types"],
+        json!(["ReportBatchItemFailures"])
+    );
+    let table = values(&state, "aws_dynamodb_table.claims");
+    assert_eq!(table["ttl"][0]["attribute_name"], "expires_at");
+    assert_eq!(table["ttl"][0]["enabled"], true);
+    assert_eq!(table["point_in_time_recovery"][0]["enabled"], true);
+    assert_eq!(table["server_side_encryption"][0]["enabled"], true);
+    assert_eq!(table["global_secondary_index"][0]["name"], "open");
+    let versioning = values(&state, "aws_s3_bucket_versioning.objects[0]");
+    assert_eq!(
+        versioning["versioning_configuration"][0]["status"],
+        "Enabled"
+    );
+    let sweep = values(&state, "aws_scheduler_schedule.sweep");
+    assert_eq!(
+        sweep["target"][0]["input"],
+        r#"{"firstclaim":{"sweep":{}}}"#
+    );
+    let policies = policies(&state);
+    let (_, policy) = policies
+        .iter()
+        .find(|(address, _)| address == "aws_iam_role_policy.function")
+        .unwrap();
+    let here = "eu-central-1:123456789012";
+    let [table, index] = ["", "/index/open"]
+        .map(|index| format!("arn:aws:dynamodb:{here}:table/{name}-claims{index}"));
+    let [queue, failed] =
+        ["events", "failed-invocations"].map(|queue| format!("arn:aws:sqs:{here}:{name}-{queue}"));
+    let log = format!("arn:aws:logs:{here}:log-group:/aws/lambda/{name}:log-stream:*");
+    let mut expected = Vec::new();
+    for action in ["GetItem", "PutItem"] {
+        expected.push((format!("dynamodb:{action}"), table.clone()));
+    }
+    expected.push(("dynamodb:Query".to_owned(), index));
+    for action in ["CreateLogStream", "PutLogEvents"] {
+        expected.push((format!("logs:{action}"), log.clone()));
+    }
+    for action in ["GetObject", "GetObjectVersion"] {
+        expected.push((format!("s3:{action}"), format!("arn:aws:s3:::{bucket}/*")));
+    }
+    expected.push(("s3:ListBucket".to_owned(), format!("arn:aws:s3:::{bucket}")));
+    for action in [
+        "ChangeMessageVisibility",
+        "DeleteMessage",
+        "GetQueueAttributes",
+        "ReceiveMessage",
+        "SendMessage",
+    ] {
+        expected.push((format!("sqs:{action}"), queue.clone()));
+    }
+    expected.push(("sqs:SendMessage".to_owned(), failed));
+    let expected: Vec<_> = expected
+        .iter()
+        .map(|(action, resource)| (action.as_str(), resource.as_str()))
+        .collect();
+    assert_eq!(allowed(policy), expected);
+
+    let plan = deployment.plan(&[]);
+    let left: Vec<_> = plan["resource_changes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|change| change["change"]["actions"] != json!(["no-op"]))
+        // Documents that are read while applying.
+        .filter(|change| change["mode"] == "managed")
+        .filter(|change| !is_motos(change))
+        .collect();
+    assert!(left.is_empty(), "{left:#?}");
+}
