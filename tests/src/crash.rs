@@ -255,12 +255,11 @@ fn told(bench: &Workbench, workers: usize) -> BTreeMap<String, Vec<u64>> {
             let Ok(line) = serde_json::from_str::<Value>(line) else {
                 continue;
             };
-            let fields = &line["fields"];
-            if fields["outcome"] == "done" {
-                let job = fields["job_id"].as_str().unwrap().to_owned();
+            if line["outcome"] == "done" {
+                let job = line["job_id"].as_str().unwrap().to_owned();
                 told.entry(job)
                     .or_default()
-                    .push(fields["attempt"].as_u64().unwrap());
+                    .push(line["attempt"].as_u64().unwrap());
             }
         }
     }
