@@ -146,8 +146,8 @@ const WORKERS: usize = 3;
 /// How many blows a storm has at least, and at most if the jobs are still not done.
 const BLOWS: std::ops::Range<usize> = 20..80;
 
-/// What a store holds, a text a row: job, status, attempt, owner and end. The program itself cannot look at a SQLite file
-/// while a worker stands still that is writing to it.
+/// What a store holds, a text a row: job, status, attempt, owner and end. It is looked at between the blows, without
+/// starting a program for it.
 pub const ROWS: &str = "SELECT key || ' ' || status || ' ' || attempt || ' ' || coalesce(owner, '-') || ' ' || \
                         coalesce(CAST(finished_at AS text), '-') FROM firstclaim_claims";
 
