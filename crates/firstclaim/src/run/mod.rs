@@ -1,8 +1,6 @@
 //! `firstclaim run`: the CLI as its own source of events, and as its own handler of them.
 
 mod engine;
-#[cfg(feature = "aws")]
-mod objects;
 mod report;
 mod sources;
 
@@ -26,7 +24,8 @@ use crate::{
     args::RunArgs,
     contract,
     failure::{Ended, Failure},
-    store_url::StoreUrl,
+    objects::ByProvider,
+    stores,
 };
 
 pub(crate) async fn run(args: RunArgs, settings: Settings) -> Result<Ended, Failure> {
@@ -36,9 +35,9 @@ pub(crate) async fn run(args: RunArgs, settings: Settings) -> Result<Ended, Fail
             "the pipeline has no [job]: there is nothing to run",
         ));
     };
-    let store_url = StoreUrl::parse(&args.store.store)?;
+    let store = stores::parse(&args.store.store)?;
     // Everything that can be wrong with the arguments is found before the store is touched.
-    let sources = Sources::open(&args.sources, store_url.files(), settings.azure_account)?;
+    let sources = Sources::open(&args.sources, store.files(), settings.azure_account)?;
     if sources.has_folders() && contract.scheme() == Scheme::Ingest {
         return Err(Failure::usage(
             "the scheme ingest derives IDs of S3 objects only: it has none for files in a folder",
@@ -52,14 +51,12 @@ pub(crate) async fn run(args: RunArgs, settings: Settings) -> Result<Ended, Fail
         Work::Exec(command) => Arc::new(Exec::new(command.clone())),
     };
     let claims = Claims::new(
-        store_url.open().await?,
+        store.open().await?,
         clock.clone(),
         Arc::new(OsEntropy::new()),
         settings.terms,
     );
-    let objects = sources.objects()?;
-    #[cfg(feature = "aws")]
-    let objects = objects::Objects::new(objects);
+    let objects = ByProvider::new(sources.objects()?);
     let gate = Gate::new(Parts {
         contract,
         claims,
