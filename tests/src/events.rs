@@ -1,10 +1,15 @@
 //! Events of S3, as JSON texts.
 
-/// An S3 record of a put, as JSON text.
+/// An S3 record of a put into the bucket `geo-in`, as JSON text.
 pub fn record(key: &str, etag: &str) -> String {
+    record_in("geo-in", key, etag)
+}
+
+/// The same of another bucket.
+pub fn record_in(bucket: &str, key: &str, etag: &str) -> String {
     serde_json::json!({
         "eventVersion": "2.1", "eventSource": "aws:s3", "eventName": "ObjectCreated:Put",
-        "s3": {"bucket": {"name": "geo-in"}, "object": {"key": key, "eTag": etag}},
+        "s3": {"bucket": {"name": bucket}, "object": {"key": key, "eTag": etag}},
     })
     .to_string()
 }

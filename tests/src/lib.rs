@@ -9,21 +9,22 @@
 pub mod clouds;
 pub mod crash;
 mod events;
+pub mod folder;
+pub mod handler;
 mod process;
+mod programs;
 mod race;
 pub mod runtime_api;
 pub mod sqlite;
 pub mod terraform;
+pub mod upgrade;
 mod workbench;
 
-use std::{
-    path::{Path, PathBuf},
-    process::Command,
-    sync::OnceLock,
-};
+use std::path::{Path, PathBuf};
 
-pub use events::{notification, record};
+pub use events::{notification, record, record_in};
 pub use process::{Ran, eventually, is_alive, is_stopped, kill};
+pub use programs::{build, built, program};
 pub use race::race;
 pub use workbench::{PATIENT, Workbench, Worker};
 
@@ -33,32 +34,6 @@ pub fn root() -> PathBuf {
         .parent()
         .unwrap()
         .to_owned()
-}
-
-/// The program `firstclaim`, built as this test was.
-pub fn program() -> &'static Path {
-    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    PROGRAM.get_or_init(|| {
-        let mut build = Command::new(env!("CARGO"));
-        build
-            .args(["build", "--quiet", "--locked", "-p", "firstclaim"])
-            .current_dir(root());
-        for (built, feature) in [
-            (cfg!(feature = "aws"), "aws"),
-            (cfg!(feature = "postgres"), "postgres"),
-        ] {
-            if built {
-                build.args(["--features", feature]);
-            }
-        }
-        assert!(
-            build.status().unwrap().success(),
-            "firstclaim could not be built"
-        );
-        // This test lies in `debug/deps`, the program one folder up.
-        let test = std::env::current_exe().unwrap();
-        test.parent().unwrap().parent().unwrap().join("firstclaim")
-    })
 }
 
 /// What a variable names, the URL of a server most of all. A test without it fails: it must not pass by not running.

@@ -111,8 +111,8 @@ impl RuntimeApi {
 }
 
 impl Pending {
-    /// Waits for the answer.
-    pub fn answer(self) -> Answer {
+    /// Waits for the answer, which is given once.
+    pub fn answer(&self) -> Answer {
         let all = self.state.all.lock().unwrap();
         let bound = Duration::from_secs(180);
         let (mut all, waited) = self

@@ -5,9 +5,7 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-use tempfile::TempDir;
-
-use crate::{Ran, eventually, kill, program};
+use crate::{Ran, eventually, folder::Folder, kill, program};
 
 /// A job that tells its attempt and its process, then waits for the file `go`, unless it is a later attempt.
 pub const PATIENT: &str = r#"exec = ["sh", "-c", '''
@@ -19,7 +17,7 @@ echo "$FIRSTCLAIM_JOB_ATTEMPT" >> finished
 /// A folder with a pipeline and a store, in which the program is run.
 #[derive(Debug)]
 pub struct Workbench {
-    folder: TempDir,
+    folder: Folder,
     store: String,
 }
 
@@ -32,7 +30,7 @@ impl Workbench {
     /// The same on the store of this URL.
     pub fn on(job: &str, store: &str) -> Self {
         let bench = Self {
-            folder: tempfile::tempdir().unwrap(),
+            folder: Folder::new(),
             store: store.to_owned(),
         };
         bench.write(
@@ -44,20 +42,17 @@ impl Workbench {
 
     /// A path in the folder.
     pub fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
+        self.folder.path(name)
     }
 
     /// Writes a file, and the folders above it.
     pub fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
-        let path = self.path(name);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, bytes).unwrap();
-        path
+        self.folder.write(name, bytes)
     }
 
     /// A file's text; empty if there is none.
     pub fn read(&self, name: &str) -> String {
-        std::fs::read_to_string(self.path(name)).unwrap_or_default()
+        self.folder.read(name)
     }
 
     /// The program with these arguments, in the folder, without inherited settings.
@@ -65,7 +60,7 @@ impl Workbench {
         let mut command = Command::new(program());
         command
             .args(arguments)
-            .current_dir(self.folder.path())
+            .current_dir(self.folder.root())
             .stdin(Stdio::null());
         for (name, _) in std::env::vars_os() {
             if name.to_string_lossy().starts_with("FIRSTCLAIM_") || name == "AZURE_STORAGE_ACCOUNT"

@@ -1,5 +1,8 @@
 //! `firstclaim`: exactly-once jobs from at-least-once storage events, on one machine.
 
+#[macro_use]
+mod features;
+
 mod args;
 mod claims;
 mod contract;
@@ -9,9 +12,10 @@ mod folder;
 mod id;
 mod input;
 mod key;
+mod objects;
 mod output;
 mod run;
-mod store_url;
+mod stores;
 mod vectors;
 
 use std::{process::ExitCode, time::Duration};
@@ -25,16 +29,16 @@ use crate::{
 };
 
 fn main() -> ExitCode {
-    match start(Cli::parse()) {
-        Ok(Ended::Well) => ExitCode::SUCCESS,
-        Ok(Ended::WithFailures) => ExitCode::FAILURE,
+    let exit = match start(Cli::parse()) {
+        Ok(ended) => ended.exit(),
         Err(failure) => {
             if !failure.is_quiet() {
                 output::complain(&failure.to_string());
             }
-            failure.exit_code()
+            failure.exit()
         }
-    }
+    };
+    exit.into()
 }
 
 fn start(cli: Cli) -> Result<Ended, Failure> {

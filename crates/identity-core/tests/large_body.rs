@@ -2,6 +2,10 @@
 //! memory is measured for the whole process.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "the system knows how much memory was taken"
+)]
 
 use identity_core::event::{Delivery, Reading, read};
 

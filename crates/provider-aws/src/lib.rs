@@ -16,6 +16,8 @@ mod trust;
 /// A client for SQS, for what is not sent: see [`change_visibility`].
 pub use aws_sdk_sqs::Client as SqsClient;
 pub use config::{Aws, NoRegion, loader};
+#[cfg(feature = "emulators")]
+pub use dynamodb::create_table;
 pub use dynamodb::{DynamoStore, OPEN_INDEX, TableNameError};
 pub use s3::S3Objects;
 pub use sqs::{LONGEST_HIDDEN, SqsOutbox, change_visibility};

@@ -2,24 +2,22 @@
 //!
 //! The reader's way: [`SqliteStore`] (the embedded default) and `PostgresStore` (feature `postgres`) → `columns` (record ↔
 //! row), `values` (what a column holds), `listing` (pages) and `statements` (the SQL, in the dialect that both share).
-//! Each store is a [`Ledger`](identity_core::ledger::Ledger) of uploads, too. No claim protocol here: that is [`identity_core::claim`]'s, which asks a store
-//! only for compare-and-swap.
+//! Each store is a [`Ledger`](identity_core::ledger::Ledger) of uploads, too. No claim protocol here: that is
+//! [`identity_core::claim`]'s, which asks a store only for compare-and-swap.
 
-#[cfg(any(feature = "sqlite", feature = "postgres"))]
+#[cfg(not(any(feature = "sqlite", feature = "postgres")))]
+compile_error!(
+    "provider-sql is a store in one database or two: choose the feature `sqlite`, `postgres` or both"
+);
+
 mod columns;
-#[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod ledger;
-#[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod listing;
-#[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod statements;
-#[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod values;
 
-#[cfg(any(feature = "sqlite", feature = "postgres"))]
 #[cfg(test)]
 mod cases;
-#[cfg(any(feature = "sqlite", feature = "postgres"))]
 #[cfg(feature = "postgres")]
 mod postgres;
 #[cfg(feature = "sqlite")]

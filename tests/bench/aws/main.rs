@@ -15,7 +15,10 @@ use std::{
 };
 
 use tests::{
-    clouds::aws::{Cloud, Message, batch},
+    clouds::{
+        Cloud as _, Message,
+        aws::{Aws, batch},
+    },
     notification, record, root,
     runtime_api::RuntimeApi,
     server,
@@ -96,9 +99,9 @@ fn main() {
         .into_iter()
         .enumerate()
     {
-        let clouds: Vec<Cloud> = all
+        let clouds: Vec<Aws> = all
             .iter()
-            .map(|_| Cloud::with_table_only(server(variable)))
+            .map(|_| Aws::with_table_only(server(variable)))
             .collect();
         if at == 0 {
             for turn in 0..=STARTS {
@@ -121,7 +124,7 @@ fn main() {
 }
 
 /// One process: from its start until its first event is claimed, done and answered.
-fn cold(contestant: &Contestant, cloud: &Cloud, turn: usize) -> Duration {
+fn cold(contestant: &Contestant, cloud: &Aws, turn: usize) -> Duration {
     let api = RuntimeApi::start();
     let pending = api.send(&event(&format!("cold-{turn}.shp")), far());
     let started = Instant::now();
@@ -132,7 +135,7 @@ fn cold(contestant: &Contestant, cloud: &Cloud, turn: usize) -> Duration {
     took
 }
 
-fn warm(contestant: &mut Contestant, cloud: &Cloud, server: usize) {
+fn warm(contestant: &mut Contestant, cloud: &Aws, server: usize) {
     let api = RuntimeApi::start();
     let process = Process::start(contestant, cloud, &api);
     let invoke = |payload: &str| {
@@ -189,7 +192,7 @@ fn batch_of(key: &dyn Fn(usize) -> String) -> String {
 struct Process(Child);
 
 impl Process {
-    fn start(contestant: &Contestant, cloud: &Cloud, api: &RuntimeApi) -> Self {
+    fn start(contestant: &Contestant, cloud: &Aws, api: &RuntimeApi) -> Self {
         let mut command = Command::new(&contestant.program);
         cloud.environment(&mut command, api);
         command
@@ -200,7 +203,7 @@ impl Process {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::from(
-                std::fs::File::create(cloud.path("log")).unwrap(),
+                std::fs::File::create(cloud.folder().path("log")).unwrap(),
             ));
         Self(command.spawn().unwrap())
     }

@@ -7,3 +7,4 @@
 
 #[cfg(feature = "aws")]
 mod aws;
+mod scenarios;

@@ -17,8 +17,7 @@ use identity_core::{
 use crate::{
     args::{ClaimsCommand, ListArgs, ReleaseArgs, ShowArgs, StoreArg},
     failure::{Ended, Failure},
-    output,
-    store_url::StoreUrl,
+    output, stores,
 };
 
 /// How many claims are asked for at once.
@@ -36,7 +35,7 @@ pub(crate) async fn claims(command: ClaimsCommand, settings: &Settings) -> Resul
 }
 
 async fn open(arg: &StoreArg) -> Result<Arc<dyn ClaimStore>, Failure> {
-    StoreUrl::parse(&arg.store)?.open_existing().await
+    stores::parse(&arg.store)?.open_existing().await
 }
 
 async fn open_claims(arg: &StoreArg, settings: &Settings) -> Result<Claims, Failure> {

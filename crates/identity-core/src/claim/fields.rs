@@ -1,7 +1,7 @@
 //! A row's fields: their names, kinds and bounds, and what is wrong with a value. A store maps values to its own types
 //! and back, and nothing else.
 //!
-//! A new field of a [`Record`] is a line in [`fields!`](self), an arm in [`value`] and one in [`read`]: the compiler asks for
+//! A new field of a [`Record`] is a line in [`fields!`](self), an arm in `value` and one in [`read`]: the compiler asks for
 //! all three. Stores go by [`Field::ALL`]; only a table with columns has to get one more.
 
 use super::record::{
@@ -461,5 +461,5 @@ where
     }
 }
 
-#[cfg(all(test, feature = "conformance"))]
+#[cfg(test)]
 mod tests;

@@ -7,10 +7,10 @@ use serde::Deserialize;
 use super::{
     ReadError,
     azure::{self, Told},
-    envelope::{Place, Reader},
     error::excerpt,
     gcs::{self, Notice},
     json::{self, Raw, Text},
+    reader::{Place, Reader},
 };
 
 /// What Eventarc wraps around a message that was published to a topic.

@@ -6,20 +6,22 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Carrier, Carriers, Delivery, Ignored, Item, MAX_DEPTH, MAX_ITEMS, Origin, ReadContext,
-    ReadError, Reading, Unreadable, azure,
+    Carrier, Delivery, Ignored, Item, MAX_DEPTH, MAX_ITEMS, Origin, ReadContext, ReadError,
+    Reading, azure,
+    encoding::utf8,
     error::excerpt,
     gcs::{self, Notice},
     handshake,
     json::{self, Json, List, Raw, Text},
-    pub_sub, s3,
+    reader::{Place, Reader, too_many},
+    s3,
 };
 
 /// An object that stands alone: the fields that tell its kind, and those that its kind needs. What is large and not in
 /// every envelope is boxed: it is moved several times while it is parsed.
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub(super) struct Envelope<'a> {
+struct Envelope<'a> {
     #[serde(borrow, rename = "Records")]
     records: List<Box<Record<'a>>>,
     #[serde(borrow, rename = "Messages")]
@@ -33,20 +35,31 @@ pub(super) struct Envelope<'a> {
     message: Text<'a>,
 
     #[serde(borrow, rename = "detail-type")]
-    pub(super) detail_type: Text<'a>,
+    detail_type: Text<'a>,
     #[serde(borrow)]
-    pub(super) source: Text<'a>,
+    source: Text<'a>,
     #[serde(borrow)]
-    pub(super) time: Raw<'a>,
+    time: Raw<'a>,
     #[serde(borrow)]
-    pub(super) detail: Json<Box<s3::Detail<'a>>>,
+    detail: Json<Box<s3::Detail<'a>>>,
+}
+
+impl<'a> Envelope<'a> {
+    const fn bridged(&self) -> s3::Bridged<'_, 'a> {
+        s3::Bridged {
+            detail_type: &self.detail_type,
+            source: &self.source,
+            time: self.time,
+            detail: &self.detail,
+        }
+    }
 }
 
 /// An element of a list, likewise: all that tells its kind, and S3's record itself. What another kind needs is parsed
 /// from its text, once it is known to be of that kind.
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub(super) struct Record<'a> {
+struct Record<'a> {
     #[serde(borrow, rename = "messageId", alias = "MessageId")]
     message_id: Raw<'a>,
     #[serde(
@@ -71,15 +84,15 @@ pub(super) struct Record<'a> {
     event: Text<'a>,
 
     #[serde(borrow, rename = "eventVersion")]
-    pub(super) event_version: Raw<'a>,
+    event_version: Raw<'a>,
     #[serde(borrow, rename = "eventName")]
-    pub(super) event_name: Text<'a>,
+    event_name: Text<'a>,
     #[serde(borrow, rename = "eventTime")]
-    pub(super) event_time: Raw<'a>,
+    event_time: Raw<'a>,
     #[serde(borrow, rename = "responseElements")]
-    pub(super) response_elements: Raw<'a>,
+    response_elements: Raw<'a>,
     #[serde(borrow)]
-    pub(super) s3: Json<Box<s3::Entity<'a>>>,
+    s3: Json<Box<s3::Entity<'a>>>,
 
     #[serde(borrow, rename = "MessageText", alias = "messageText")]
     message_text: Raw<'a>,
@@ -120,6 +133,16 @@ struct Handles<'a> {
 }
 
 impl<'a> Record<'a> {
+    const fn notification(&self) -> s3::Notification<'_, 'a> {
+        s3::Notification {
+            event_version: self.event_version,
+            event_name: &self.event_name,
+            event_time: self.event_time,
+            response_elements: self.response_elements,
+            s3: &self.s3,
+        }
+    }
+
     const fn handles(&self) -> Handles<'a> {
         Handles {
             message_id: self.message_id,
@@ -147,69 +170,12 @@ struct Sns<'a> {
 }
 
 pub(super) fn read(delivery: &Delivery<'_>, context: &ReadContext<'_>) -> Vec<Item> {
-    let mut reader = Reader {
-        items: Vec::new(),
-        azure_account: context.azure_account,
-    };
+    let mut reader = Reader::new(context.azure_account);
     reader.delivery(delivery, &Place::default());
     reader.items
 }
 
-/// Where the reader is.
-#[derive(Default)]
-pub(super) struct Place {
-    /// The element of the outermost list that is being read, once one has been entered.
-    origin: Option<Arc<Origin>>,
-    /// How many texts lie around this one.
-    depth: usize,
-    /// What carries them.
-    carriers: Carriers,
-}
-
-impl Place {
-    /// In the text that a message of this place carries.
-    pub(super) fn inside(&self, carrier: Carrier) -> Self {
-        Self {
-            origin: self.origin.clone(),
-            depth: self.depth + 1,
-            carriers: self.carriers.and(carrier),
-        }
-    }
-}
-
-pub(super) struct Reader<'c> {
-    pub(super) items: Vec<Item>,
-    /// The storage account of blobs whose event names none.
-    pub(super) azure_account: Option<&'c str>,
-}
-
 impl Reader<'_> {
-    pub(super) fn push(&mut self, reading: Reading, place: &Place) {
-        self.items.push(Item {
-            carriers: place.carriers,
-            origin: place.origin.clone().unwrap_or_default(),
-            redriven: None,
-            reading,
-        });
-    }
-
-    pub(super) fn unreadable(&mut self, error: ReadError, bytes: impl AsRef<[u8]>, place: &Place) {
-        let bytes = bytes.as_ref().to_vec();
-        self.push(Reading::Unreadable(Unreadable { error, bytes }), place);
-    }
-
-    fn push_result<'t>(
-        &mut self,
-        result: Result<Reading, ReadError>,
-        text: &dyn Fn() -> &'t str,
-        place: &Place,
-    ) {
-        match result {
-            Ok(reading) => self.push(reading, place),
-            Err(error) => self.unreadable(error, text(), place),
-        }
-    }
-
     /// A request, or a payload that came without one.
     pub(super) fn delivery(&mut self, delivery: &Delivery<'_>, place: &Place) {
         if let Some(reply) = handshake::permission(delivery) {
@@ -218,7 +184,7 @@ impl Reader<'_> {
                 Err(error) => self.unreadable(error, delivery.body, place),
             };
         }
-        let text = match pub_sub::utf8(delivery.body) {
+        let text = match utf8(delivery.body) {
             Ok(text) => text,
             Err(error) => return self.unreadable(error, delivery.body, place),
         };
@@ -272,7 +238,7 @@ impl Reader<'_> {
             return self.sns(&envelope.sns_type, &envelope.message, &|| text, place);
         }
         if envelope.detail_type.is_present() {
-            return self.push_result(s3::event_bridge(envelope), &|| text, place);
+            return self.push_result(s3::event_bridge(&envelope.bridged()), &|| text, place);
         }
         // A test event, or a record that was taken out of its list. A pass of its own, because it is rare.
         match serde_json::from_str(text) {
@@ -374,7 +340,7 @@ impl Reader<'_> {
         } else if is_test_event(record) {
             self.push(Reading::Ignored(Ignored::TestEvent), place);
         } else if record.s3.is_present() || record.event_name.is_present() {
-            self.push_result(s3::record(record), text, place);
+            self.push_result(s3::record(&record.notification()), text, place);
         } else {
             self.of_another_cloud(record, text(), place);
         }
@@ -465,14 +431,6 @@ fn place_of(handles: &Handles<'_>, index: usize, around: &Place) -> Place {
 /// S3 sends it when a notification is configured, to queues and topics: it has no `Records`, and no object.
 fn is_test_event(record: &Record<'_>) -> bool {
     matches!(&record.event, Text::String(event) if event == "s3:TestEvent")
-}
-
-pub(super) const fn too_many(field: &'static str, got: usize) -> ReadError {
-    ReadError::TooManyItems {
-        field,
-        got,
-        limit: MAX_ITEMS,
-    }
 }
 
 /// The text of each element of the list that `text` holds; `None` if it holds none, or more than one.

@@ -15,9 +15,9 @@ use serde_json::value::RawValue;
 use super::{
     Delivery, EventDetails, MAX_ITEMS, ReadError, Reading, azure,
     blob_path::{self, BlobUrl},
-    envelope::{Place, Reader, too_many},
     http_file::HeaderFields,
     json::{self, Json, Raw, Text},
+    reader::{Place, Reader, too_many},
 };
 
 #[derive(Deserialize, Default)]

@@ -94,6 +94,7 @@
 mod azure;
 mod blob_path;
 mod cloud_events;
+mod encoding;
 mod envelope;
 mod error;
 mod functions;
@@ -104,6 +105,7 @@ mod json;
 pub mod local;
 pub mod own;
 mod pub_sub;
+mod reader;
 mod s3;
 mod storage_queue;
 #[cfg(test)]

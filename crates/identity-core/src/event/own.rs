@@ -26,11 +26,11 @@ use serde_json::{Value, json, value::RawValue};
 
 use super::{
     Carrier, EventDetails, ReadError, Reading, StorageEvent,
-    envelope::{Place, Reader},
+    encoding::decode_base64,
     error::excerpt,
     http_file::OwnedDelivery,
     json::{self, Json, Raw, Text},
-    pub_sub::decode_base64,
+    reader::{Place, Reader},
 };
 use crate::identity::{ObjectAddress, ObjectKey, Provider, TokenKind, VersionToken, hex};
 

@@ -2,24 +2,15 @@
 //!
 //! Source: Pub/Sub documentation, "Create push subscriptions", its message format.
 
-use base64::{
-    Engine as _,
-    alphabet::STANDARD,
-    engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
-};
 use serde::Deserialize;
 
 use super::{
     ReadError,
-    envelope::{Place, Reader},
+    encoding::{decode_base64, utf8},
     gcs::{self, Notice},
     json::{self, Json, Text},
+    reader::{Place, Reader},
 };
-
-const BASE64: GeneralPurpose = GeneralPurpose::new(
-    &STANDARD,
-    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
-);
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
@@ -106,16 +97,4 @@ fn notice<'t>(attributes: &'t Attributes<'_>) -> Result<Option<Notice<'t>>, Read
         })),
         _ => Ok(None),
     }
-}
-
-/// The bytes of a base64 text, with or without its padding.
-pub(super) fn decode_base64(text: &str, field: &'static str) -> Result<Vec<u8>, ReadError> {
-    BASE64
-        .decode(text.trim_ascii())
-        .map_err(|source| ReadError::NotBase64 { field, source })
-}
-
-/// The text of these bytes.
-pub(super) fn utf8(bytes: &[u8]) -> Result<&str, ReadError> {
-    std::str::from_utf8(bytes).map_err(|source| ReadError::NotUtf8 { source })
 }

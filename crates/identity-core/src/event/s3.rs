@@ -8,11 +8,27 @@ use serde::Deserialize;
 
 use super::{
     Change, EventDetails, Ignored, ReadError, Reading, StorageEvent,
-    envelope::{Envelope, Record},
     error::excerpt,
     json::{self, Json, Raw, Text},
 };
 use crate::identity::{ObjectAddress, ObjectKey, Provider, VersionToken, decode::form_decode};
+
+/// What a notification record says.
+pub(super) struct Notification<'r, 'a> {
+    pub(super) event_version: Raw<'a>,
+    pub(super) event_name: &'r Text<'a>,
+    pub(super) event_time: Raw<'a>,
+    pub(super) response_elements: Raw<'a>,
+    pub(super) s3: &'r Json<Box<Entity<'a>>>,
+}
+
+/// What an EventBridge event says.
+pub(super) struct Bridged<'r, 'a> {
+    pub(super) detail_type: &'r Text<'a>,
+    pub(super) source: &'r Text<'a>,
+    pub(super) time: Raw<'a>,
+    pub(super) detail: &'r Json<Box<Detail<'a>>>,
+}
 
 /// `s3` of a record.
 #[derive(Deserialize, Default)]
@@ -113,7 +129,7 @@ const EVENT_BRIDGE: Layout = Layout {
 };
 
 /// Reads a notification record.
-pub(super) fn record(record: &Record<'_>) -> Result<Reading, ReadError> {
+pub(super) fn record(record: &Notification<'_, '_>) -> Result<Reading, ReadError> {
     json::check_major(record.event_version, "2", "eventVersion", "2.x")?;
     let name = record.event_name.required("eventName")?;
     match change_of_record(name) {
@@ -147,7 +163,7 @@ fn request_id(elements: Raw<'_>) -> Option<String> {
 }
 
 /// Reads an EventBridge event.
-pub(super) fn event_bridge(envelope: &Envelope<'_>) -> Result<Reading, ReadError> {
+pub(super) fn event_bridge(envelope: &Bridged<'_, '_>) -> Result<Reading, ReadError> {
     let source = envelope.source.required("source")?;
     if source != "aws.s3" {
         let got = excerpt(source);

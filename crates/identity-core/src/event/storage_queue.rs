@@ -6,9 +6,9 @@
 use serde::Deserialize;
 
 use super::{
-    envelope::{Place, Reader},
+    encoding::{decode_base64, utf8},
     json::{self, Text},
-    pub_sub::{decode_base64, utf8},
+    reader::{Place, Reader},
 };
 
 #[derive(Deserialize, Default)]

@@ -5,6 +5,8 @@
 //! do where there is no table.
 
 mod attributes;
+#[cfg(feature = "emulators")]
+mod create;
 mod item;
 mod listing;
 mod table;
@@ -31,6 +33,8 @@ use identity_core::claim::{
 use self::version::Condition;
 use crate::error;
 
+#[cfg(feature = "emulators")]
+pub use self::create::create_table;
 pub use self::table::{OPEN_INDEX, TableNameError};
 
 /// A claim store in a DynamoDB table, shared by any number of machines.

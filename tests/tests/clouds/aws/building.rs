@@ -1,15 +1,11 @@
 //! The contract is compiled in: one that cannot be used is no function.
 
-use std::{path::Path, process::Command};
-
-use tests::root;
+use std::path::Path;
 
 /// What the compiler says of a function with this contract.
 fn build(contract: &Path) -> (bool, String) {
-    let built = Command::new(env!("CARGO"))
-        .args(["check", "--quiet", "--locked", "-p", "handler-lambda"])
+    let built = tests::build("handler-lambda", "bootstrap")
         .env("FIRSTCLAIM_PIPELINE", contract)
-        .current_dir(root())
         .output()
         .unwrap();
     (

@@ -2,7 +2,10 @@
 
 use serde_json::Value;
 use tests::{
-    clouds::aws::{Cloud, Names},
+    clouds::{
+        Cloud as _,
+        aws::{Aws, Names},
+    },
     server,
     terraform::Deployment,
 };
@@ -20,7 +23,7 @@ fn an_object_in_the_bucket_that_terraform_made_is_done_through_its_queue() {
         queue_url: output("queue_url"),
         queue_arn: output("queue_arn"),
     };
-    let cloud = Cloud::of(moto.clone(), moto, names, r#"echo "$(cat "$1")" >> ran"#);
+    let cloud = Aws::of(moto.clone(), moto, names, r#"echo "$(cat "$1")" >> ran"#);
     let Value::Object(environment) = &outputs["environment"] else {
         panic!("no environment: {outputs}")
     };
@@ -28,12 +31,16 @@ fn an_object_in_the_bucket_that_terraform_made_is_done_through_its_queue() {
         .iter()
         .map(|(name, value)| (name.as_str(), value.as_str().unwrap()))
         .collect();
-    let function = cloud.function(&settings);
+    let function = cloud.handler(&settings);
     cloud.put("in/a b+c.shp", "content");
     cloud.drain(&function);
-    assert_eq!(cloud.lines("ran"), ["content"], "{}", cloud.log(&function));
-    let row = cloud.row_of("in/a b+c.shp");
-    assert_eq!(row.text("status"), "done");
+    assert_eq!(
+        cloud.folder().lines("ran"),
+        ["content"],
+        "{}",
+        function.log()
+    );
+    assert_eq!(cloud.claim_of("in/a b+c.shp").standing(), ("done", 1));
     // What the schedule sends.
     let state = deployment.state();
     let resources = state["values"]["root_module"]["resources"]

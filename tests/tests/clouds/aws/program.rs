@@ -3,10 +3,16 @@
 
 use std::process::Command;
 
+use aws_sdk_dynamodb::types::AttributeValue;
+use base64::{Engine as _, prelude::BASE64_STANDARD as BASE64};
 use serde_json::Value;
-use tests::{Ran, Workbench, eventually, notification, record, root, server};
+use tests::{
+    Ran, Workbench,
+    clouds::{Cloud as _, aws::Aws},
+    eventually, notification, record, record_in, root, server, upgrade,
+};
 
-/// A bench whose claims are in a table of its own.
+/// A workbench whose claims are in a table of its own.
 struct Account {
     bench: Workbench,
     table: String,
@@ -16,16 +22,11 @@ struct Account {
 const INGEST: &str = "name = 'tests'\nversion = '1'\nscheme = 'ingest'\n[job]\n";
 
 impl Account {
-    /// The table has the test's name.
-    fn new(name: &str, job: &str) -> Self {
+    fn new(job: &str) -> Self {
         let bench = Workbench::new("");
         bench.write("pipeline.toml", format!("{INGEST}{job}\n"));
-        let account = Self {
-            bench,
-            table: format!("{name}-{}", std::process::id()),
-        };
-        account.python("setup.py", &["table", &account.table]);
-        account
+        let table = Aws::with_table_only(server("TEST_MOTO_URL")).names.table;
+        Self { bench, table }
     }
 
     fn emulated<'c>(&self, command: &'c mut Command) -> &'c mut Command {
@@ -37,20 +38,16 @@ impl Account {
             .env("AWS_SECRET_ACCESS_KEY", "test")
     }
 
-    /// A script of tests/peers, which must end well; its last line.
-    fn python(&self, script: &str, arguments: &[&str]) -> Value {
+    /// What the Python handler counted.
+    fn handler(&self, command: &str, events: &str) -> Value {
         let mut python = Command::new(server("TEST_AWS_PYTHON"));
         python
-            .arg(root().join("tests/peers").join(script))
-            .args(arguments)
+            .arg(root().join("tests/peers/claims.py"))
+            .args([&self.table, command, events])
             .current_dir(self.bench.path(""));
         let ran = Ran::from(self.emulated(&mut python).output().unwrap());
         assert_eq!(ran.code, 0, "{ran:?}");
         serde_json::from_str(ran.last_line()).unwrap_or_default()
-    }
-
-    fn handler(&self, command: &str, events: &str) -> Value {
-        self.python("claims.py", &[&self.table, command, events])
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
@@ -91,7 +88,7 @@ const NOTE: &str = r#"exec = ["sh", "-c", 'echo "$1" >> ran', "sh", "{key}"]"#;
 
 #[test]
 fn a_python_handler_and_this_program_each_skip_what_the_other_has_done() {
-    let account = Account::new("beside", NOTE);
+    let account = Account::new(NOTE);
     let [theirs, ours] = ["odd+%2B+key.shp", "b.shp"].map(|key| record(key, "e1"));
     account
         .bench
@@ -120,7 +117,7 @@ fn a_python_handler_and_this_program_each_skip_what_the_other_has_done() {
 #[test]
 fn a_python_handlers_unconditional_done_is_what_stands_in_the_end() {
     let wait = r#"exec = ["sh", "-c", 'touch held; while [ ! -e go ]; do sleep 0.05; done']"#;
-    let account = Account::new("flip", wait);
+    let account = Account::new(wait);
     account
         .bench
         .write("event.json", notification(&[record("a.shp", "e1")]));
@@ -151,7 +148,7 @@ fn a_python_handlers_unconditional_done_is_what_stands_in_the_end() {
 
 #[test]
 fn a_claim_that_a_python_handler_left_behind_is_released_and_then_won() {
-    let account = Account::new("left-behind", NOTE);
+    let account = Account::new(NOTE);
     account
         .bench
         .write("event.json", notification(&[record("a.shp", "e1")]));
@@ -175,7 +172,7 @@ fn a_claim_that_a_python_handler_left_behind_is_released_and_then_won() {
 
 #[test]
 fn many_processes_on_one_table_run_each_job_once() {
-    let account = Account::new("many", NOTE);
+    let account = Account::new(NOTE);
     let records: Vec<_> = (0..100)
         .map(|at| record(&format!("{at:03}.tif"), "e1"))
         .collect();
@@ -201,29 +198,25 @@ fn many_processes_on_one_table_run_each_job_once() {
 
 #[test]
 fn a_job_reads_exactly_the_version_that_its_event_names() {
-    let account = Account::new(
-        "reads",
-        r#"exec = ["sh", "-c", 'cat "$1" >> read', "sh", "{path}"]"#,
-    );
+    let account = Account::new(r#"exec = ["sh", "-c", 'cat "$1" >> read', "sh", "{path}"]"#);
     for versioned in [false, true] {
-        let bucket = format!("{}-{versioned}", account.table);
-        let mut setup = vec!["bucket", &bucket];
-        setup.extend(versioned.then_some("versioned"));
-        account.python("setup.py", &setup);
+        let cloud = Aws::new("");
+        if versioned {
+            cloud.version_the_bucket();
+        }
         let key = "a//b ü+%2B &amp; c.txt";
-        let first = account.python("setup.py", &["put", &bucket, key, "first "]);
-        let event = |put: &Value| {
+        let event = |(etag, version): (String, Option<String>)| {
             let encoded = "a//b+%C3%BC%2B%252B+%26amp%3B+c.txt";
-            let etag = put["etag"].as_str().unwrap();
-            let mut record: Value = serde_json::from_str(&record(encoded, etag)).unwrap();
-            record["s3"]["bucket"]["name"] = bucket.as_str().into();
-            record["s3"]["object"]["versionId"] = put["version"].clone();
+            let record = record_in(&cloud.names.bucket, encoded, &etag);
+            let mut record: Value = serde_json::from_str(&record).unwrap();
+            record["s3"]["object"]["versionId"] = version.into();
             notification(&[record.to_string()])
         };
-        account.bench.write("first.json", event(&first));
+        let first = event(cloud.put_version(key, "first "));
+        account.bench.write("first.json", first);
         assert!(account.handled("first.json").starts_with("processed=1 "));
-        let second = account.python("setup.py", &["put", &bucket, key, "second "]);
-        account.bench.write("second.json", event(&second));
+        let second = event(cloud.put_version(key, "second "));
+        account.bench.write("second.json", second);
         assert!(account.handled("second.json").starts_with("processed=1 "));
         assert!(
             account
@@ -236,7 +229,7 @@ fn a_job_reads_exactly_the_version_that_its_event_names() {
 
 #[test]
 fn a_table_that_is_not_there_is_told_with_what_makes_it() {
-    let mut account = Account::new("missing", NOTE);
+    let mut account = Account::new(NOTE);
     account.table = "no-such-table".to_owned();
     let ran = account.run(&["claims", "list"]);
     assert_eq!(ran.code, 1, "{ran:?}");
@@ -254,4 +247,36 @@ fn a_table_that_is_not_there_is_told_with_what_makes_it() {
     let ran = Ran::from(command.output().unwrap());
     assert_eq!(ran.code, 1, "{ran:?}");
     assert!(ran.err.contains("set AWS_REGION"), "{ran:?}");
+}
+
+/// An attribute as the API writes it in JSON.
+fn attribute(value: &Value) -> AttributeValue {
+    let (kind, value) = value.as_object().unwrap().iter().next().unwrap();
+    let value = value.as_str().unwrap();
+    match kind.as_str() {
+        "S" => AttributeValue::S(value.to_owned()),
+        "N" => AttributeValue::N(value.to_owned()),
+        "B" => AttributeValue::B(BASE64.decode(value).unwrap().into()),
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn a_table_of_an_earlier_version_is_read_and_used() {
+    let account = Account::new("");
+    let aws = Aws::with_table_only(server("TEST_MOTO_URL"));
+    let items = std::fs::read_to_string(upgrade::file("dynamodb.json")).unwrap();
+    let items: Vec<serde_json::Map<String, Value>> = serde_json::from_str(&items).unwrap();
+    for item in items {
+        let item = item
+            .iter()
+            .map(|(name, value)| (name.clone(), attribute(value)));
+        let put = aws.dynamodb.put_item().table_name(&aws.names.table);
+        aws.wait(put.set_item(Some(item.collect())).send()).unwrap();
+    }
+    let store = format!("dynamodb://{}", aws.names.table);
+    let bench = upgrade::workbench(&store);
+    upgrade::check(&bench, &store, "dynamodb.jsonl", &|command| {
+        account.emulated(command);
+    });
 }

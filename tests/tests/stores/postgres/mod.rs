@@ -2,6 +2,7 @@
 
 mod crashes;
 mod fencing;
+mod upgrade;
 
 use std::process::Command;
 

@@ -2,4 +2,5 @@
 
 mod crashes;
 mod fencing;
+mod upgrade;
 mod workers;

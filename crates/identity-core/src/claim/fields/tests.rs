@@ -1,4 +1,5 @@
 //! Records as rows and back, and what no row can hold.
+#![cfg(feature = "conformance")]
 
 use std::collections::BTreeMap;
 

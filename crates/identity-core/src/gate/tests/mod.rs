@@ -1,4 +1,8 @@
 //! The gate over a memory store, with scripted jobs and objects, in simulated time.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tokio's clock stands still here and is moved by hand"
+)]
 
 mod bench;
 mod calls;

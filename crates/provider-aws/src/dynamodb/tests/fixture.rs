@@ -4,15 +4,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use aws_sdk_dynamodb::Client;
-use aws_sdk_dynamodb::types::{
-    AttributeDefinition, AttributeValue, BillingMode, GlobalSecondaryIndex, KeySchemaElement,
-    KeyType, Projection, ProjectionType, ReturnValue, ScalarAttributeType,
-};
+use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue};
 use identity_core::claim::{ClaimKey, Status};
 
 use crate::dynamodb::attributes::{self, Item};
 use crate::testing::{configuration, emulator, unused_name};
-use crate::{DynamoStore, OPEN_INDEX};
+use crate::{DynamoStore, create_table};
 
 /// A client with our own times and tries.
 pub(super) async fn client(url: &str) -> Client {
@@ -40,7 +37,7 @@ impl Table {
     async fn on(url: String) -> Self {
         let name = unused_name("claims");
         let client = client(&url).await;
-        create(&client, &name).await;
+        create_table(&client, &name).await.unwrap();
         let store = Arc::new(DynamoStore::new(client.clone(), &name));
         Self {
             store,
@@ -102,56 +99,4 @@ fn names(expression: &str) -> Option<HashMap<String, String>> {
         .filter_map(|word| Some((word.to_owned(), word.strip_prefix('#')?.to_owned())))
         .collect();
     Some(names).filter(|names| !names.is_empty())
-}
-
-/// Makes the table as deploy/aws does.
-async fn create(client: &Client, name: &str) {
-    let attribute = |name: &str| {
-        AttributeDefinition::builder()
-            .attribute_name(name)
-            .attribute_type(ScalarAttributeType::S)
-            .build()
-            .unwrap()
-    };
-    let key = |name: &str, kind: KeyType| {
-        KeySchemaElement::builder()
-            .attribute_name(name)
-            .key_type(kind)
-            .build()
-            .unwrap()
-    };
-    let index = GlobalSecondaryIndex::builder()
-        .index_name(OPEN_INDEX)
-        .key_schema(key(attributes::OPEN_SHARD, KeyType::Hash))
-        .key_schema(key(attributes::OPEN_SINCE, KeyType::Range))
-        .projection(
-            Projection::builder()
-                .projection_type(ProjectionType::KeysOnly)
-                .build(),
-        )
-        .build()
-        .unwrap();
-    client
-        .create_table()
-        .table_name(name)
-        .billing_mode(BillingMode::PayPerRequest)
-        .attribute_definitions(attribute(attributes::KEY))
-        .attribute_definitions(attribute(attributes::OPEN_SHARD))
-        .attribute_definitions(attribute(attributes::OPEN_SINCE))
-        .key_schema(key(attributes::KEY, KeyType::Hash))
-        .global_secondary_indexes(index)
-        .send()
-        .await
-        .unwrap();
-    let describe = || client.describe_table().table_name(name).send();
-    while describe()
-        .await
-        .unwrap()
-        .table
-        .unwrap()
-        .table_status
-        .unwrap()
-        .as_str()
-        != "ACTIVE"
-    {}
 }
