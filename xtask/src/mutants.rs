@@ -12,7 +12,9 @@ const VERSION: &str = "27.1.0";
 pub(crate) fn mutants(files: &[&str]) -> Result<()> {
     let program = installed()?;
     let mut mutants = Command::new(program);
-    mutants.args(["mutants", "--output"]).arg(target());
+    mutants
+        .args(["mutants", "--package", "identity-core", "--output"])
+        .arg(target());
     for file in files {
         mutants.args(["--file", file]);
     }

@@ -1,14 +1,13 @@
 //! `firstclaim explain`: a dry run for the events of one file.
 
+use host::{clock::SystemClock, settings::Settings};
 use identity_core::{
     claim::{ClaimKey, ClaimStore, Terms},
     event::{Item, Reading, StorageEvent},
     host::Clock as _,
     identity::{Contract, ObjectVersion},
-    settings::Settings,
     text::error_chain,
 };
-use jobs::host::SystemClock;
 use serde_json::{Map, Value};
 
 use crate::{

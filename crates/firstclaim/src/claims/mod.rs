@@ -8,12 +8,11 @@ pub(crate) mod view;
 use std::{num::NonZeroU32, sync::Arc};
 
 use comfy_table::{ContentArrangement, Table, presets::NOTHING};
+use host::{clock::SystemClock, entropy::OsEntropy, settings::Settings};
 use identity_core::{
     claim::{ClaimError, ClaimKey, ClaimStore, Claims, ListQuery, Status},
     host::Clock as _,
-    settings::Settings,
 };
-use jobs::host::{OsEntropy, SystemClock};
 
 use crate::{
     args::{ClaimsCommand, ListArgs, ReleaseArgs, ShowArgs, StoreArg},
