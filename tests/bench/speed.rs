@@ -37,5 +37,6 @@ fn main() {
     }
     if wanted("run") {
         runs::runs();
+        runs::side_by_side();
     }
 }

@@ -1,4 +1,4 @@
-"""moto's server for tests: one call at a time, on a free port, until standard input ends.
+"""moto's server for tests: one call at a time, on a free port.
 
 moto checks a condition and writes in two steps, and serves each call from a thread: of many racing first writers several
 would win. DynamoDB is atomic, so here a lock is held around each call. The port is the first line on standard output.
@@ -6,8 +6,6 @@ would win. DynamoDB is atomic, so here a lock is held around each call. The port
 
 import io
 import logging
-import os
-import sys
 import threading
 
 from moto.server import DomainDispatcherApplication, create_backend_app
@@ -36,15 +34,8 @@ class OneAtATime:
                     answer.close()
 
 
-def stop_with_standard_input():
-    """Ends with whoever holds the other end of standard input, also one that was killed."""
-    sys.stdin.buffer.read()
-    os._exit(0)
-
-
 def main():
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    threading.Thread(target=stop_with_standard_input, daemon=True).start()
     application = OneAtATime(DomainDispatcherApplication(create_backend_app))
     server = make_server("127.0.0.1", 0, application, threaded=True)
     print(server.server_port, flush=True)

@@ -146,8 +146,8 @@ const WORKERS: usize = 3;
 /// How many blows a storm has at least, and at most if the jobs are still not done.
 const BLOWS: std::ops::Range<usize> = 20..80;
 
-/// What a store holds, a text a row: job, status, attempt, owner and end. The program itself cannot look at a SQLite file
-/// while a worker stands still that is writing to it.
+/// What a store holds, a text a row: job, status, attempt, owner and end. It is looked at between the blows, without
+/// starting a program for it.
 pub const ROWS: &str = "SELECT key || ' ' || status || ' ' || attempt || ' ' || coalesce(owner, '-') || ' ' || \
                         coalesce(CAST(finished_at AS text), '-') FROM firstclaim_claims";
 
@@ -255,12 +255,11 @@ fn told(bench: &Workbench, workers: usize) -> BTreeMap<String, Vec<u64>> {
             let Ok(line) = serde_json::from_str::<Value>(line) else {
                 continue;
             };
-            let fields = &line["fields"];
-            if fields["outcome"] == "done" {
-                let job = fields["job_id"].as_str().unwrap().to_owned();
+            if line["outcome"] == "done" {
+                let job = line["job_id"].as_str().unwrap().to_owned();
                 told.entry(job)
                     .or_default()
-                    .push(fields["attempt"].as_u64().unwrap());
+                    .push(line["attempt"].as_u64().unwrap());
             }
         }
     }

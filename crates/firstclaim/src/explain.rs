@@ -1,14 +1,13 @@
 //! `firstclaim explain`: a dry run for the events of one file.
 
+use host::{clock::SystemClock, settings::Settings};
 use identity_core::{
     claim::{ClaimKey, ClaimStore, Terms},
     event::{Item, Reading, StorageEvent},
     host::Clock as _,
     identity::{Contract, ObjectVersion},
-    settings::Settings,
     text::error_chain,
 };
-use jobs::host::SystemClock;
 use serde_json::{Map, Value};
 
 use crate::{
@@ -16,15 +15,14 @@ use crate::{
     claims::explain as claim,
     contract,
     failure::{Ended, Failure},
-    input, output,
-    store_url::StoreUrl,
+    input, output, stores,
 };
 
 pub(crate) async fn explain(args: &ExplainArgs, settings: &Settings) -> Result<Ended, Failure> {
     let contract = contract::require(&args.pipeline)?;
-    let url = StoreUrl::parse(&args.store.store)?;
+    let store = stores::parse(&args.store.store)?;
     // A dry run makes no store: one that is not there has no claims.
-    let store = url.open_if_there().await?;
+    let store = store.open_if_there().await?;
     let explainer = Explainer {
         contract,
         store,

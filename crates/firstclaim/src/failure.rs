@@ -1,45 +1,78 @@
 //! How a command ends when not all is well: the exit code, and the lines for people.
 
-use std::{error::Error, process::ExitCode};
+use std::{error::Error, fmt, io, process::ExitCode};
+
+use identity_core::text::error_chain;
+
+/// What the program's exit code says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Exit {
+    /// All well.
+    Well = 0,
+    /// Something failed or was refused, and was said on standard error.
+    Failures = 1,
+    /// Wrong usage or configuration: nothing was done.
+    Usage = 2,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
 
 /// How a command ended that printed what it had to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ended {
-    /// All well: exit code 0.
+    /// All well.
     Well,
-    /// Something failed or was refused, and was said on standard error: exit code 1.
+    /// Something failed or was refused, and was said on standard error.
     WithFailures,
+}
+
+impl Ended {
+    pub(crate) fn exit(self) -> Exit {
+        match self {
+            Self::Well => Exit::Well,
+            Self::WithFailures => Exit::Failures,
+        }
+    }
 }
 
 /// Why a command could not do its work.
 #[derive(Debug)]
 pub(crate) struct Failure {
-    usage: bool,
-    /// The reader of the results went away: whoever did that knows it.
-    quiet: bool,
+    kind: Kind,
     message: String,
     source: Option<Box<dyn Error + Send + Sync>>,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Usage,
+    Failed,
+    /// The reader of the results went away. Whoever did that knows it.
+    Unread,
+}
+
 impl Failure {
-    /// Wrong usage or configuration: exit code 2.
-    pub(crate) fn usage(message: impl Into<String>) -> Self {
+    fn new(kind: Kind, message: impl Into<String>) -> Self {
         Self {
-            usage: true,
-            quiet: false,
+            kind,
             message: message.into(),
             source: None,
         }
     }
 
-    /// Something failed: exit code 1.
+    /// Wrong usage or configuration.
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self::new(Kind::Usage, message)
+    }
+
+    /// Something failed.
     pub(crate) fn failed(message: impl Into<String>) -> Self {
-        Self {
-            usage: false,
-            quiet: false,
-            message: message.into(),
-            source: None,
-        }
+        Self::new(Kind::Failed, message)
     }
 
     /// Keeps what caused it.
@@ -50,34 +83,34 @@ impl Failure {
 
     /// Whether there is nothing to be said.
     pub(crate) fn is_quiet(&self) -> bool {
-        self.quiet
+        self.kind == Kind::Unread
     }
 
-    /// 1 or 2.
-    pub(crate) fn exit_code(&self) -> ExitCode {
-        ExitCode::from(if self.usage { 2 } else { 1 })
+    pub(crate) fn exit(&self) -> Exit {
+        match self.kind {
+            Kind::Usage => Exit::Usage,
+            Kind::Failed | Kind::Unread => Exit::Failures,
+        }
     }
 }
 
 /// Standard output could not be written to.
-impl From<std::io::Error> for Failure {
-    fn from(error: std::io::Error) -> Self {
-        let quiet = error.kind() == std::io::ErrorKind::BrokenPipe;
-        Self {
-            quiet,
-            ..Self::failed("standard output cannot be written to").because(error)
-        }
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        let kind = match error.kind() {
+            io::ErrorKind::BrokenPipe => Kind::Unread,
+            _ => Kind::Failed,
+        };
+        Self::new(kind, "standard output cannot be written to").because(error)
     }
 }
 
-impl std::fmt::Display for Failure {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)?;
-        let mut source = self.source.as_deref().map(|source| source as &dyn Error);
-        while let Some(cause) = source {
-            write!(f, ": {cause}")?;
-            source = cause.source();
+        match &self.source {
+            Some(source) => write!(f, ": {}", error_chain(&**source)),
+            None => Ok(()),
         }
-        Ok(())
     }
 }

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
+use host::settings::Settings;
 use identity_core::{
     event::{Ignored, Item, Reading, StorageEvent},
     identity::{Contract, Deriver, JobId, ObjectVersion, Refusal, VersionToken},
-    settings::Settings,
     text::error_chain,
 };
 use serde::Serialize;

@@ -1,5 +1,8 @@
 //! `firstclaim`: exactly-once jobs from at-least-once storage events, on one machine.
 
+#[macro_use]
+mod features;
+
 mod args;
 mod claims;
 mod contract;
@@ -9,18 +12,16 @@ mod folder;
 mod id;
 mod input;
 mod key;
+mod objects;
 mod output;
 mod run;
-mod signals;
-mod store_url;
+mod stores;
 mod vectors;
 
-use std::{io::IsTerminal as _, process::ExitCode, time::Duration};
+use std::{process::ExitCode, time::Duration};
 
 use clap::{CommandFactory as _, Parser as _};
-use identity_core::settings::{LogFormat, Settings};
-use jobs::host::variables;
-use tracing_subscriber::EnvFilter;
+use host::{log, settings::Settings};
 
 use crate::{
     args::{Cli, Command},
@@ -28,21 +29,24 @@ use crate::{
 };
 
 fn main() -> ExitCode {
-    match start(Cli::parse()) {
-        Ok(Ended::Well) => ExitCode::SUCCESS,
-        Ok(Ended::WithFailures) => ExitCode::FAILURE,
+    let exit = match start(Cli::parse()) {
+        Ok(ended) => ended.exit(),
         Err(failure) => {
             if !failure.is_quiet() {
                 output::complain(&failure.to_string());
             }
-            failure.exit_code()
+            failure.exit()
         }
-    }
+    };
+    exit.into()
 }
 
 fn start(cli: Cli) -> Result<Ended, Failure> {
-    let settings = settings()?;
-    log_to_stderr(&settings)?;
+    // The command line is its own source and delivers nothing late.
+    let settings = Settings::of_process(&[], Duration::ZERO)
+        .map_err(|error| Failure::usage("the environment cannot be used").because(error))?;
+    log::start(&settings)
+        .map_err(|error| Failure::usage(error.to_string()).because(error.source))?;
     match cli.command {
         Command::Id(args) => id::id(&args, &settings),
         Command::Key(args) => key::key(&args),
@@ -71,29 +75,4 @@ fn completions(shell: clap_complete::Shell) -> Ended {
         Ok(()) => Ended::Well,
         Err(_) => Ended::WithFailures,
     }
-}
-
-fn settings() -> Result<Settings, Failure> {
-    let vars = variables().map_err(|error| Failure::usage(error.to_string()))?;
-    // The command line is its own source and delivers nothing late.
-    Settings::from_vars(vars, Duration::ZERO)
-        .map_err(|error| Failure::usage("the environment cannot be used").because(error))
-}
-
-fn log_to_stderr(settings: &Settings) -> Result<(), Failure> {
-    let filter = EnvFilter::try_new(&settings.log).map_err(|error| {
-        Failure::usage(format!(
-            "FIRSTCLAIM_LOG is no log filter: {:?}",
-            settings.log
-        ))
-        .because(error)
-    })?;
-    let builder = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr);
-    match settings.log_format {
-        LogFormat::Text => builder.with_ansi(std::io::stderr().is_terminal()).init(),
-        LogFormat::Json => builder.json().init(),
-    }
-    Ok(())
 }

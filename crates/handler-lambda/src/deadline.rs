@@ -1,4 +1,4 @@
-//! How long an invocation may take: what the platform leaves it, less what it needs to record and answer.
+//! How long an invocation may take, by the deadline that Lambda tells.
 
 use std::time::Duration;
 
@@ -8,10 +8,6 @@ use identity_core::claim::UnixMillis;
 /// away than this, ahead or behind, is no deadline but a mistake (an emulator's says 1970).
 const SENSIBLE: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// How much of the time is kept for stopping jobs, recording their ends and answering: an eighth, within these bounds.
-const LEAST_MARGIN: Duration = Duration::from_millis(500);
-const MOST_MARGIN: Duration = Duration::from_secs(5);
-
 /// What is left until `deadline`, in Unix milliseconds; nothing left is zero. `None` if that is no deadline.
 pub(crate) fn left(deadline: u64, now: UnixMillis) -> Option<Duration> {
     let left = i128::from(deadline) - i128::from(now.0);
@@ -20,16 +16,6 @@ pub(crate) fn left(deadline: u64, now: UnixMillis) -> Option<Duration> {
         return None;
     }
     Some(Duration::from_millis(u64::try_from(left).unwrap_or(0)))
-}
-
-/// How much of what is left jobs may use.
-pub(crate) fn for_jobs(left: Duration) -> Duration {
-    left.saturating_sub((left / 8).clamp(LEAST_MARGIN, MOST_MARGIN))
-}
-
-/// Of the time that is left, how much may pass before the answer is given.
-pub(crate) fn for_answer(left: Duration) -> Duration {
-    left.saturating_sub(LEAST_MARGIN)
 }
 
 #[cfg(test)]
@@ -57,15 +43,5 @@ mod tests {
         for clock in [i64::MIN, 0, i64::MAX] {
             assert_eq!(left(NOW.0.unsigned_abs(), UnixMillis(clock)), None);
         }
-    }
-
-    #[test]
-    fn jobs_leave_time_to_record_their_ends() {
-        let seconds = Duration::from_secs;
-        assert_eq!(for_jobs(seconds(900)), seconds(895));
-        assert_eq!(for_jobs(seconds(16)), seconds(14));
-        assert_eq!(for_jobs(seconds(1)), Duration::from_millis(500));
-        assert_eq!(for_jobs(Duration::from_millis(400)), Duration::ZERO);
-        assert_eq!(for_jobs(Duration::ZERO), Duration::ZERO);
     }
 }

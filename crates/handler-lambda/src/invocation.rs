@@ -1,21 +1,35 @@
 //! One invocation: its bytes are read into items, these are settled, and the source is told which must come again.
 
-use std::{convert::Infallible, time::Duration};
+use std::time::Duration;
 
+use host::{
+    call::{Again, Order, Settlement, for_answer},
+    sweep::{self, Sweep, SweepError},
+    worker::Worker,
+};
 use identity_core::{
-    event::{Carrier, Delivery, Item, ReadContext, read_in},
-    gate::{Disposition, Gate, ItemAnswer},
+    event::{Carrier, Delivery, Item},
+    gate::ItemAnswer,
+    text::error_chain,
 };
 use lambda_runtime::{Context, Diagnostic};
+use provider_aws::SqsClient;
 use serde_json::{Map, Value, json, value::RawValue};
 use tracing::Instrument as _;
 
 use crate::{
     deadline,
-    handler::Handler,
-    metrics::{self, Counts},
-    sweep, visibility,
+    emf::{self, Metrics},
+    visibility,
 };
+
+/// What handles invocations, one after the other: made once, while Lambda initialises the function.
+#[derive(Debug)]
+pub(crate) struct Handler {
+    pub(crate) worker: Worker,
+    pub(crate) sqs: SqsClient,
+    pub(crate) metrics: Metrics,
+}
 
 /// How the source of a delivery is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +58,13 @@ impl Source {
             Self::Queue
         }
     }
+
+    fn order(self) -> Order {
+        match self {
+            Self::OrderedQueue => Order::Groups,
+            Self::Queue | Self::Other => Order::Any,
+        }
+    }
 }
 
 impl Handler {
@@ -61,104 +82,78 @@ impl Handler {
         let request_id = context.request_id.as_str();
         // At the level of errors, so that no filter takes the ID from the lines that it lets through.
         let span = tracing::error_span!("invocation", request_id);
-        let left = deadline::left(context.deadline, self.clock.unix_millis());
-        let payload = payload.get();
+        let left = deadline::left(context.deadline, self.worker.clock().unix_millis());
+        let payload = payload.get().as_bytes();
         async {
             if sweep::is_wanted(payload) {
                 return self.sweep(request_id, left).await;
             }
-            let items = read_in(
-                &Delivery::from_body(payload.as_bytes()),
-                &self.read_context(),
-            );
+            let items = self.worker.read(&Delivery::from_body(payload));
             let source = Source::of(&items);
-            let answers = self.settle(&items, source, left).await;
+            let settlement = self.worker.settle(&items, source.order(), left).await;
             if source != Source::Other {
-                self.hide_held(&answers, context.deadline).await;
+                self.hide_held(&settlement.answers, context.deadline).await;
             }
-            let runs = self.job.take();
-            let counts = Counts::of(&answers, &runs);
-            let now = self.clock.unix_millis();
-            for line in self.metrics.invocation(request_id, now, &counts, &runs) {
-                metrics::emit(&line);
+            let now = self.worker.clock().unix_millis();
+            for line in self.metrics.invocation(request_id, now, &settlement) {
+                emf::emit(&line);
             }
-            reply(source, &answers, &counts)
+            reply(source, &settlement)
         }
         .instrument(span)
         .await
     }
 
-    fn read_context(&self) -> ReadContext<'_> {
-        ReadContext {
-            azure_account: self.azure_account.as_deref(),
-        }
-    }
-
-    /// Settles what was delivered, in the time that there is. Jobs that need longer are stopped, and recorded as failed,
-    /// before the platform kills the process in the middle of them.
-    async fn settle(
-        &self,
-        items: &[Item],
-        source: Source,
-        left: Option<Duration>,
-    ) -> Vec<ItemAnswer> {
-        let gate = self
-            .gate
-            .for_call(left.map(|left| self.clock.monotonic() + left));
-        let settle = async {
-            match source {
-                Source::OrderedQueue => gate.settle_groups(items, self.concurrency).await,
-                Source::Queue | Source::Other => gate.settle_all(items, self.concurrency).await,
-            }
-        };
-        tokio::select! {
-            biased;
-            never = self.stop_in_time(&gate, left.map(deadline::for_jobs)) => match never {},
-            answers = settle => answers,
-        }
-    }
-
     /// Hides what others hold, but for no longer than the answer can wait: without it, all of the batch comes again.
     async fn hide_held(&self, answers: &[ItemAnswer], deadline: u64) {
-        let now = self.clock.unix_millis();
-        let hide = visibility::hide_held(&self.sqs, answers, now, self.concurrency);
-        match deadline::left(deadline, now).map(deadline::for_answer) {
+        let clock = self.worker.clock();
+        let now = clock.unix_millis();
+        let hide = visibility::hide_held(&self.sqs, answers, now, self.worker.concurrency());
+        match deadline::left(deadline, now).map(for_answer) {
             None => hide.await,
             Some(time) => tokio::select! {
                 () = hide => {}
-                () = self.clock.sleep(time) => {
+                () = clock.sleep(time) => {
                     tracing::warn!("the invocation's time is over: held messages keep their visibility");
                 }
             },
         }
     }
 
-    /// Stops a gate after this time; never returns, for what it runs has ends to record.
-    async fn stop_in_time(&self, gate: &Gate, time: Option<Duration>) -> Infallible {
-        if let Some(time) = time {
-            self.clock.sleep(time).await;
-            tracing::warn!("the invocation's time is over: what runs is stopped");
-            gate.stop();
-        }
-        std::future::pending().await
+    /// Sends again what nobody delivers again, and counts it.
+    async fn sweep(&self, request_id: &str, left: Option<Duration>) -> Result<Value, Diagnostic> {
+        let failed = |error_message| Diagnostic {
+            error_type: "firstclaim.Sweep".to_owned(),
+            error_message,
+        };
+        let sweep = self.worker.sweep(left).await;
+        let Sweep { stuck, ended } = sweep.map_err(|error| failed(error.to_string()))?;
+        let now = self.worker.clock().unix_millis();
+        emf::emit(&self.metrics.sweep(request_id, now, stuck));
+        let ended = ended.map(|swept| json!(swept));
+        ended.map_err(|error: SweepError| failed(error_chain(&error)))
     }
 }
 
 /// What the source is told.
-fn reply(source: Source, answers: &[ItemAnswer], counts: &Counts) -> Result<Value, Diagnostic> {
-    let again: Vec<&ItemAnswer> = answers
-        .iter()
-        .filter(|answer| answer.disposition != Disposition::Ack)
-        .collect();
+fn reply(source: Source, settlement: &Settlement) -> Result<Value, Diagnostic> {
+    let again = settlement.again();
     if source == Source::Other {
-        if again.is_empty() {
-            let counts = counts.named().into_iter();
-            let counts = counts.map(|(name, count)| (name.to_owned(), count.into()));
-            return Ok(Value::Object(counts.collect::<Map<_, _>>()));
-        }
-        return Err(must_come_again(&again, answers.len()));
+        return match again {
+            Some(again) => Err(must_come_again(&again)),
+            None => {
+                let counts = settlement.counted();
+                let counts = counts.map(|(name, count)| (name.to_owned(), count.into()));
+                Ok(Value::Object(counts.collect::<Map<_, _>>()))
+            }
+        };
     }
+    let again = match again {
+        Some(again) => again,
+        None => return Ok(json!({"batchItemFailures": []})),
+    };
     let failures: Option<Vec<Value>> = again
+        .answers()
         .iter()
         .map(|answer| answer.origin.message_id.as_deref())
         .map(|id| id.map(|id| json!({"itemIdentifier": id})))
@@ -166,27 +161,14 @@ fn reply(source: Source, answers: &[ItemAnswer], counts: &Counts) -> Result<Valu
     match failures {
         Some(failures) => Ok(json!({"batchItemFailures": failures})),
         // A failure that cannot be named would be deleted with the rest: all of the batch comes again.
-        None => Err(must_come_again(&again, answers.len())),
+        None => Err(must_come_again(&again)),
     }
 }
 
-fn must_come_again(again: &[&ItemAnswer], of: usize) -> Diagnostic {
-    let settled = again.iter().flat_map(|answer| &answer.settled);
-    let first = settled
-        .filter(|settled| settled.outcome.disposition() != Disposition::Ack)
-        .map(|settled| {
-            let uri = settled.uri.as_deref().unwrap_or("an event");
-            let error = settled.outcome.error().unwrap_or("no error");
-            format!("{uri} is {} ({error})", settled.outcome.as_str())
-        })
-        .next();
+fn must_come_again(again: &Again<'_>) -> Diagnostic {
     Diagnostic {
         error_type: "firstclaim.Retry".to_owned(),
-        error_message: format!(
-            "{} of {of} must come again; the first: {}",
-            again.len(),
-            first.unwrap_or_else(|| "not looked at".to_owned())
-        ),
+        error_message: again.to_string(),
     }
 }
 

@@ -1,26 +1,25 @@
 //! `bootstrap`: exactly-once jobs from storage events, as a function on AWS Lambda.
 //!
-//! The reader's way: [`configuration`] (the environment and the compiled-in contract → a [`handler`], connections open) →
-//! [`invocation`] (bytes → items → settled → reply), which asks [`deadline`] how long it may take, [`visibility`] when held
-//! messages come again, and [`metrics`] to tell what happened; [`sweep`] is the scheduled one. [`shutdown`] ends it.
+//! The reader's way: [`configuration`] (the environment and the compiled-in contract → a worker, connections open) →
+//! [`invocation`] (a delivery is settled, or a sweep done, and the source told what must come again), which asks [`deadline`]
+//! how long it may take, [`visibility`] when held messages come again, and [`emf`] to tell what happened. [`extension`] is how
+//! Lambda ends it.
 
 mod configuration;
 mod deadline;
-mod handler;
+mod emf;
+mod extension;
 mod invocation;
-mod logging;
-mod metrics;
-mod shutdown;
-mod sweep;
 mod visibility;
 
 use std::{process::ExitCode, sync::Arc};
 
+use host::{log, settings::LogFormat};
 use identity_core::text::error_chain;
 use lambda_runtime::{LambdaEvent, Runtime, service_fn};
 use serde_json::value::RawValue;
 
-use crate::shutdown::Busy;
+use crate::extension::Busy;
 
 /// One thread: jobs are processes of their own, and what else there is waits for the network.
 #[tokio::main(flavor = "current_thread")]
@@ -29,13 +28,13 @@ async fn main() -> ExitCode {
         Ok(handler) => Arc::new(handler),
         Err(error) => {
             let what = error_chain(&error);
-            logging::start_anyway();
+            log::start_anyway(LogFormat::Json);
             tracing::error!(error = what, "the function cannot be started");
-            shutdown::report_failed_start(&what).await;
+            extension::report_failed_start(&what).await;
             return ExitCode::FAILURE;
         }
     };
-    let signals = match shutdown::listen().await {
+    let signals = match extension::listen().await {
         Ok(signals) => signals,
         Err(error) => {
             tracing::error!(error = %error, "signals cannot be listened to");
@@ -59,6 +58,6 @@ async fn main() -> ExitCode {
                 ExitCode::FAILURE
             }
         },
-        () = shutdown::after(signals, &handler, &busy) => ExitCode::SUCCESS,
+        () = extension::after(signals, &handler.worker, &busy) => ExitCode::SUCCESS,
     }
 }

@@ -6,6 +6,7 @@
 
 mod allow;
 mod batch;
+mod counts;
 mod groups;
 mod outcome;
 mod redriven;
@@ -29,6 +30,7 @@ use tracing::Instrument as _;
 pub use self::{
     allow::AllowList,
     batch::ItemAnswer,
+    counts::Counts,
     outcome::{Disposition, NoJob, Outcome, Part},
 };
 use crate::{
@@ -68,6 +70,7 @@ pub struct Parts {
 pub struct Gate {
     inner: Arc<Inner>,
     claims: Claims,
+    job: Arc<dyn Job>,
     stop: CancellationToken,
 }
 
@@ -78,6 +81,8 @@ struct Inner {
     context: (Arc<str>, Arc<str>),
     /// Whether it was said that the contract changed: once is enough.
     told_of_change: AtomicBool,
+    /// Whether nothing is claimed any more.
+    draining: AtomicBool,
 }
 
 /// What became of one event, for logs, counts and answers.
@@ -113,14 +118,21 @@ impl Gate {
         let context = (contract.name().into(), contract.version().into());
         Self {
             claims: parts.claims.clone(),
+            job: parts.job.clone(),
             stop: CancellationToken::new(),
             inner: Arc::new(Inner {
                 parts,
                 pipeline,
                 context,
                 told_of_change: AtomicBool::new(false),
+                draining: AtomicBool::new(false),
             }),
         }
+    }
+
+    /// Claims nothing from now on, in no call; jobs that run go on.
+    pub fn drain(&self) {
+        self.inner.draining.store(true, Ordering::Relaxed);
     }
 
     /// Stops every running job: each is ended as `failed`, so that the next delivery wins at once. Nothing is claimed
@@ -136,7 +148,17 @@ impl Gate {
         Self {
             inner: self.inner.clone(),
             claims: until.map_or_else(|| self.claims.clone(), |until| self.claims.until(until)),
+            job: self.job.clone(),
             stop: self.stop.child_token(),
+        }
+    }
+
+    /// The same gate with another job around, or in the place of, its own.
+    #[must_use]
+    pub fn with_job(&self, job: Arc<dyn Job>) -> Self {
+        Self {
+            job,
+            ..self.clone()
         }
     }
 
@@ -212,7 +234,7 @@ impl Gate {
             return ignored(Some(&event.address), NoJob::NotSelected);
         }
         let objects = &self.inner.parts.objects;
-        if self.inner.parts.job.reads_objects() && !objects.reads(event.address.provider) {
+        if self.job.reads_objects() && !objects.reads(event.address.provider) {
             let error = format!(
                 "{} cannot be read by this build, and the job reads it",
                 event.address
@@ -270,7 +292,7 @@ impl Gate {
     ) -> Settled {
         let recorded = RecordedObject::new(&object.address, Some(&object.token));
         let uri = Some(object.address.to_string());
-        if self.stop.is_cancelled() {
+        if self.stop.is_cancelled() || self.inner.draining.load(Ordering::Relaxed) {
             // A claim now would be an attempt spent on nothing.
             let error = "the worker is being stopped".to_owned();
             return Settled {
@@ -390,7 +412,7 @@ impl Gate {
             pipeline_version,
             objects,
         };
-        self.inner.parts.job.run(lease, &context).await
+        self.job.run(lease, &context).await
     }
 
     /// The version that the object store holds now, by the token that the scheme hashes; where the store has none of

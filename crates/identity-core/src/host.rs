@@ -1,4 +1,4 @@
-//! What the core asks of the machine it runs on: the time, and randomness. The crate `jobs` has the real ones.
+//! What the core asks of the machine it runs on: the time, and randomness. The crate `host` has the real ones.
 
 use std::{fmt::Debug, time::Duration};
 

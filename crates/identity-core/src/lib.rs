@@ -23,5 +23,3 @@ pub mod ledger;
 pub mod object;
 #[cfg(feature = "gate")]
 pub mod outbox;
-#[cfg(feature = "gate")]
-pub mod settings;

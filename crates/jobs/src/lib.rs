@@ -1,12 +1,39 @@
-//! What a won claim runs ([`exec`], or [`dispatch`] to a queue), the host it runs on ([`host`]), and what a
-//! killed process left there ([`leftovers`]).
+//! What a won claim runs ([`exec`], or [`dispatch`] to a queue), and what a killed process left there ([`leftovers`]).
 //!
 //! Unix only: a job's processes are killed as a process group.
 
 pub mod dispatch;
 pub mod exec;
-pub mod host;
 pub mod leftovers;
 
 mod fetch;
 mod process;
+
+use std::sync::Arc;
+
+use identity_core::{
+    identity::pipeline::{JobSpec, Work},
+    job::Job,
+    outbox::Outbox,
+};
+
+use self::{dispatch::Dispatch, exec::Exec};
+
+/// A pipeline hands its jobs on, and it is not said where to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the pipeline hands its jobs on (dispatch = true): FIRSTCLAIM_DISPATCH_QUEUE should say to which queue"
+)]
+pub struct NoQueue;
+
+/// The job that a contract asks for; `queue` is where jobs are handed to, if they are.
+///
+/// # Errors
+///
+/// [`NoQueue`].
+pub fn of(spec: &JobSpec, queue: Option<Arc<dyn Outbox>>) -> Result<Arc<dyn Job>, NoQueue> {
+    Ok(match spec.work() {
+        Work::Dispatch => Arc::new(Dispatch::new(queue.ok_or(NoQueue)?)),
+        Work::Exec(command) => Arc::new(Exec::new(command.clone())),
+    })
+}

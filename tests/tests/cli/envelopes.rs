@@ -96,3 +96,39 @@ fn a_blob_without_an_account_is_a_job_only_where_one_is_configured() {
         "processed=0 skipped=1 held=0 ignored=0 failed=0 rejected=0"
     );
 }
+
+/// The counts are those of the last line, whose form is given: there, what waits is no job yet.
+#[test]
+fn a_file_that_is_not_whole_yet_is_told_as_waiting_and_counted_as_no_job() {
+    let bench = bench();
+    let created = json!({
+        "eventType": "Microsoft.Storage.BlobCreated",
+        "topic": "/subscriptions/s/storageAccounts/acct",
+        "subject": "/blobServices/default/containers/c/blobs/a.tif",
+        "data": {
+            "api": "CreateFile",
+            "contentLength": 0,
+            "eTag": "e0",
+            "url": "https://acct.dfs.core.windows.net/c/a.tif",
+        },
+    });
+    bench.write("created.json", created.to_string());
+    let ran = bench.run(&["run", "--json", "created.json"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let lines: Vec<Value> = ran
+        .out
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let [event, counts] = &lines[..] else {
+        panic!("{lines:?}");
+    };
+    assert_eq!(event["outcome"], "waiting");
+    assert_eq!(event["uri"], "azblob://acct/c/a.tif");
+    assert_eq!(
+        (&counts["ignored"], &counts["failed"]),
+        (&1.into(), &0.into()),
+        "{counts}"
+    );
+    assert_eq!(bench.claim()["status"], "waiting");
+}

@@ -1,4 +1,4 @@
-//! Every link from one document to another, or to a file, leads somewhere.
+//! Every link from one document to another, or to a file, leads somewhere, and so does every path that one names.
 
 use std::{
     fs,
@@ -103,10 +103,43 @@ fn every_link_leads_somewhere() {
     assert!(seen > 30, "only {seen} links were seen");
 }
 
+/// The paths from the root that a text names as code. A pattern names none.
+fn paths(text: &str) -> Vec<&str> {
+    let folders = ["crates/", "deploy/", "docs/", "tests/", "xtask/"];
+    text.lines()
+        .flat_map(|line| line.split('`').skip(1).step_by(2))
+        .flat_map(str::split_whitespace)
+        .filter(|word| folders.iter().any(|folder| word.starts_with(folder)))
+        .filter(|word| !word.contains(['*', '{', '…']))
+        // The reader writes these.
+        .filter(|word| !word.ends_with(".tfvars"))
+        .collect()
+}
+
+#[test]
+fn every_path_that_is_named_is_there() {
+    let mut found = Vec::new();
+    documents(&root(), &mut found);
+    let mut seen = 0;
+    for document in found {
+        let text = fs::read_to_string(&document).unwrap();
+        let named = paths(&text);
+        seen += named.len();
+        let gone: Vec<_> = named
+            .into_iter()
+            .filter(|path| !root().join(path).exists())
+            .collect();
+        assert!(gone.is_empty(), "{}: {gone:?}", document.display());
+    }
+    assert!(seen > 30, "only {seen} paths were seen");
+}
+
 #[test]
 fn a_link_that_leads_nowhere_is_found() {
     let text = "[a](README.md) [`b`](README.md#the-promise) [c](nowhere.md), [d](README.md#nowhere) [e](#nowhere)\n\
                 `[f](code)` [g](https://example.org/nowhere)\n```\n[h](code)\n```\n";
     let broken = broken(&root().join("README.md"), text);
     assert_eq!(broken, ["nowhere.md", "README.md#nowhere", "#nowhere"]);
+    let text = "`tests/a`, tests/b `cargo test tests/c` and `src/d` `tests/*.rs`";
+    assert_eq!(paths(text), ["tests/a", "tests/c"]);
 }

@@ -4,7 +4,7 @@ use std::{
     collections::BTreeMap, fs, os::unix::fs::PermissionsExt as _, path::Path, process::Command,
 };
 
-use identity_core::settings::VARIABLES;
+use host::environment::VARIABLES;
 use tests::{program, root};
 
 fn document(path: &str) -> String {

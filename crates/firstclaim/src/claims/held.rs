@@ -1,10 +1,10 @@
 //! `firstclaim claims held`: a job's question whether it still holds its claim.
 
+use host::clock::SystemClock;
 use identity_core::{
     claim::{Owner, Record, Status, UnixMillis},
     host::Clock as _,
 };
-use jobs::host::SystemClock;
 
 use super::{open, parse_id, view};
 use crate::{

@@ -8,18 +8,16 @@ pub(crate) mod view;
 use std::{num::NonZeroU32, sync::Arc};
 
 use comfy_table::{ContentArrangement, Table, presets::NOTHING};
+use host::{clock::SystemClock, entropy::OsEntropy, settings::Settings};
 use identity_core::{
     claim::{ClaimError, ClaimKey, ClaimStore, Claims, ListQuery, Status},
     host::Clock as _,
-    settings::Settings,
 };
-use jobs::host::{OsEntropy, SystemClock};
 
 use crate::{
     args::{ClaimsCommand, ListArgs, ReleaseArgs, ShowArgs, StoreArg},
     failure::{Ended, Failure},
-    output,
-    store_url::StoreUrl,
+    output, stores,
 };
 
 /// How many claims are asked for at once.
@@ -37,7 +35,7 @@ pub(crate) async fn claims(command: ClaimsCommand, settings: &Settings) -> Resul
 }
 
 async fn open(arg: &StoreArg) -> Result<Arc<dyn ClaimStore>, Failure> {
-    StoreUrl::parse(&arg.store)?.open_existing().await
+    stores::parse(&arg.store)?.open_existing().await
 }
 
 async fn open_claims(arg: &StoreArg, settings: &Settings) -> Result<Claims, Failure> {

@@ -3,12 +3,12 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
+use host::settings::Settings;
 use identity_core::{
     claim::{
         ClaimKey, Claims, ListQuery, Obstacle, Record, ResendError, Resender, Resent, Status, Swept,
     },
     outbox::{Message, Outbox, OutboxError},
-    settings::Settings,
     text::error_chain,
 };
 use serde_json::json;

@@ -7,9 +7,10 @@ use std::{
     time::{Duration, Instant},
 };
 
+use host::{signals::Signals, worker::Worker};
 use identity_core::{
     event::Item,
-    gate::{Gate, Outcome, Part, Settled},
+    gate::{Counts, Gate, Outcome, Part, Settled},
 };
 use tokio::{
     sync::mpsc::{self, error::TryRecvError},
@@ -18,13 +19,10 @@ use tokio::{
 };
 
 use super::{
-    report::{Counts, Report},
+    report::Report,
     sources::{Found, Sources},
 };
-use crate::{
-    failure::{Ended, Failure},
-    signals::Signals,
-};
+use crate::failure::{Ended, Failure};
 
 /// How often an event is tried whose job fails.
 const MAX_TRIES: u32 = 3;
@@ -70,11 +68,11 @@ struct Delayed {
 }
 
 impl Engine {
-    /// An engine that settles at most `concurrency` events at a time.
-    pub(crate) fn new(gate: Gate, concurrency: usize, report: Report) -> Self {
+    /// An engine that settles as many events at a time as the worker has it.
+    pub(crate) fn new(worker: &Worker, report: Report) -> Self {
         Self {
-            gate,
-            concurrency,
+            gate: worker.gate().clone(),
+            concurrency: worker.concurrency(),
             report,
             running: JoinSet::new(),
             delayed: BinaryHeap::new(),
@@ -85,7 +83,9 @@ impl Engine {
 
     /// Takes everything that the sources hold to its end.
     pub(crate) async fn run(mut self, sources: Sources) -> Result<Ended, Failure> {
-        let mut signals = Signals::listen()?;
+        let signals = Signals::listen();
+        let mut signals = signals
+            .map_err(|error| Failure::failed("signals cannot be listened to").because(error))?;
         let mut sources = read_ahead(sources);
         let mut more = true;
         loop {
@@ -241,7 +241,15 @@ fn read_ahead(sources: Sources) -> mpsc::Receiver<Found> {
 }
 
 fn ended(counts: Counts) -> Ended {
-    if counts.held + counts.failed + counts.rejected == 0 {
+    let Counts {
+        held,
+        failed,
+        unavailable,
+        rejected,
+        collapsed,
+        ..
+    } = counts;
+    if held + failed + unavailable + rejected + collapsed == 0 {
         Ended::Well
     } else {
         Ended::WithFailures

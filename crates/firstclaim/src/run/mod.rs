@@ -1,24 +1,20 @@
 //! `firstclaim run`: the CLI as its own source of events, and as its own handler of them.
 
 mod engine;
-#[cfg(feature = "aws")]
-mod objects;
 mod report;
 mod sources;
 
-use std::{sync::Arc, thread::available_parallelism};
+use std::sync::Arc;
 
-use identity_core::{
-    claim::Claims,
-    gate::{Gate, Parts},
-    host::Clock,
-    identity::{Scheme, pipeline::Work},
-    job::Job,
+#[cfg(feature = "aws")]
+use host::destination::Destination;
+use host::{
     settings::Settings,
+    worker::{Providers, Worker},
 };
-use jobs::{
-    exec::Exec,
-    host::{OsEntropy, SystemClock},
+use identity_core::{
+    identity::{Scheme, pipeline::Work},
+    outbox::Outbox,
 };
 
 use self::{engine::Engine, report::Report, sources::Sources};
@@ -26,7 +22,8 @@ use crate::{
     args::RunArgs,
     contract,
     failure::{Ended, Failure},
-    store_url::StoreUrl,
+    objects::ByProvider,
+    stores,
 };
 
 pub(crate) async fn run(args: RunArgs, settings: Settings) -> Result<Ended, Failure> {
@@ -36,64 +33,56 @@ pub(crate) async fn run(args: RunArgs, settings: Settings) -> Result<Ended, Fail
             "the pipeline has no [job]: there is nothing to run",
         ));
     };
-    let store_url = StoreUrl::parse(&args.store.store)?;
+    let store = stores::parse(&args.store.store)?;
     // Everything that can be wrong with the arguments is found before the store is touched.
-    let sources = Sources::open(&args.sources, store_url.files(), settings.azure_account)?;
+    let sources = Sources::open(&args.sources, store.files(), settings.azure_account.clone())?;
     if sources.has_folders() && contract.scheme() == Scheme::Ingest {
         return Err(Failure::usage(
             "the scheme ingest derives IDs of S3 objects only: it has none for files in a folder",
         ));
     }
 
-    let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
-    let max_run = spec.timeout();
-    let job: Arc<dyn Job> = match spec.work() {
-        Work::Dispatch => dispatch(settings.dispatch_queue.as_deref()).await?,
-        Work::Exec(command) => Arc::new(Exec::new(command.clone())),
+    let queue = match spec.work() {
+        Work::Dispatch => dispatch_queue(&settings).await?,
+        Work::Exec(_) => None,
     };
-    let claims = Claims::new(
-        store_url.open().await?,
-        clock.clone(),
-        Arc::new(OsEntropy::new()),
-        settings.terms,
-    );
-    let objects = sources.objects()?;
-    #[cfg(feature = "aws")]
-    let objects = objects::Objects::new(objects);
-    let gate = Gate::new(Parts {
-        contract,
-        claims,
-        clock,
-        objects: Arc::new(objects),
-        max_run,
-        job,
-        allow: settings.allow,
-    });
-
-    let concurrency = args.concurrency.or(settings.concurrency);
-    let concurrency = concurrency.unwrap_or_else(|| available_parallelism().map_or(1, usize::from));
+    let objects = Arc::new(ByProvider::new(sources.objects()?));
+    let providers = Providers {
+        claims: store.open().await?,
+        objects,
+        job: jobs::of(&spec, queue).map_err(|error| Failure::usage(error.to_string()))?,
+        max_run: spec.timeout(),
+        redrives: None,
+    };
+    let settings = Settings {
+        concurrency: args.concurrency.or(settings.concurrency),
+        ..settings
+    };
+    let worker = Worker::new(contract, settings, providers);
     let report = Report::new(args.json);
-    Engine::new(gate, concurrency, report).run(sources).await
+    Engine::new(&worker, report).run(sources).await
 }
 
-/// The job that hands jobs to a queue.
+/// The queue that jobs are handed to, if one is set.
 #[cfg(feature = "aws")]
-async fn dispatch(queue_url: Option<&str>) -> Result<Arc<dyn Job>, Failure> {
-    let queue_url = queue_url.ok_or_else(|| {
-        Failure::usage(
-            "the pipeline hands its jobs on (dispatch = true): set FIRSTCLAIM_DISPATCH_QUEUE to the URL of an SQS queue",
-        )
-    })?;
+async fn dispatch_queue(settings: &Settings) -> Result<Option<Arc<dyn Outbox>>, Failure> {
+    use host::destination::Destination;
+
+    if settings.dispatch_queue.is_none() {
+        return Ok(None);
+    }
     let aws = provider_aws::Aws::from_env().await;
     let aws = aws.map_err(|error| Failure::usage("the queue cannot be used").because(error))?;
-    Ok(Arc::new(jobs::dispatch::Dispatch::new(Arc::new(
-        aws.outbox(queue_url),
-    ))))
+    let queue = settings.open_dispatch_queue("the URL of an SQS queue", |queue| match queue {
+        Destination::Sqs { url } => Some(Arc::new(aws.outbox(url))),
+        Destination::PubSub { .. } | Destination::AzureQueue { .. } => None,
+    });
+    queue.map_err(|error| Failure::usage("the environment cannot be used").because(error))
 }
 
 /// Without a feature that brings a queue there is none.
 #[cfg(not(feature = "aws"))]
-async fn dispatch(_: Option<&str>) -> Result<Arc<dyn Job>, Failure> {
+async fn dispatch_queue(_: &Settings) -> Result<Option<Arc<dyn Outbox>>, Failure> {
     Err(Failure::usage(
         "the pipeline hands its jobs on (dispatch = true), and this program was built without a queue: build it with \
          `cargo build -p firstclaim --features aws`",

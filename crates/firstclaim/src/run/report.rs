@@ -2,28 +2,11 @@
 
 use std::{io, time::Duration};
 
-use identity_core::gate::{Outcome, Settled};
+use identity_core::gate::{Counts, Outcome, Settled};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 
 use crate::output;
-
-/// How the events of a run ended.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Counts {
-    /// The job ran here and is done.
-    pub(crate) processed: u64,
-    /// The job was done before.
-    pub(crate) skipped: u64,
-    /// Somebody else was at the job when this run was stopped.
-    pub(crate) held: u64,
-    /// No job: by its kind, not selected, or gone; or not whole yet, and recorded as waiting.
-    pub(crate) ignored: u64,
-    /// Failed each time, or could not be told.
-    pub(crate) failed: u64,
-    /// Refused for good.
-    pub(crate) rejected: u64,
-}
 
 /// Tells people or programs how a run goes.
 #[derive(Debug)]
@@ -61,30 +44,21 @@ impl Report {
     pub(crate) fn settled(&mut self, settled: &Settled, label: &str) {
         let Settled { key, uri, outcome } = settled;
         let subject = uri.as_deref().unwrap_or(label);
-        let (count, complaint) = match outcome {
-            Outcome::Done { .. } => (&mut self.counts.processed, None),
-            Outcome::Duplicate => (&mut self.counts.skipped, None),
-            Outcome::Held { .. } => (
-                &mut self.counts.held,
-                Some("held by another worker".to_owned()),
-            ),
-            Outcome::Ignored(_) | Outcome::Waiting { .. } => (&mut self.counts.ignored, None),
-            Outcome::Failed { error, .. } => {
-                (&mut self.counts.failed, Some(format!("failed: {error}")))
+        self.counts.count(outcome);
+        let complaint = match outcome {
+            Outcome::Done { .. }
+            | Outcome::Duplicate
+            | Outcome::Ignored(_)
+            | Outcome::Waiting { .. } => None,
+            Outcome::Held { .. } => Some("held by another worker".to_owned()),
+            Outcome::LeaseLost { .. } => Some("failed: the claim was lost".to_owned()),
+            Outcome::Failed { error, .. } | Outcome::Unavailable { error, .. } => {
+                Some(format!("failed: {error}"))
             }
-            Outcome::LeaseLost { .. } => (
-                &mut self.counts.failed,
-                Some("failed: the claim was lost".to_owned()),
-            ),
-            Outcome::Unavailable { error, .. } => {
-                (&mut self.counts.failed, Some(format!("failed: {error}")))
+            Outcome::Rejected { reason, error } => {
+                Some(format!("rejected ({}): {error}", reason.as_str()))
             }
-            Outcome::Rejected { reason, error } => (
-                &mut self.counts.rejected,
-                Some(format!("rejected ({}): {error}", reason.as_str())),
-            ),
         };
-        *count += 1;
         if let Some(complaint) = &complaint {
             self.complain(&format!("{subject}: {complaint}"));
         }
@@ -118,13 +92,13 @@ impl Report {
     }
 
     fn progress(&self) {
-        let Counts {
+        let Told {
             processed,
             skipped,
             failed,
             rejected,
             ..
-        } = self.counts;
+        } = Told::of(&self.counts);
         self.bar.set_message(format!(
             "processed {processed}, skipped {skipped}, failed {}",
             failed + rejected
@@ -156,14 +130,14 @@ impl Report {
     /// [`io::Error`] if standard output takes it no more.
     pub(crate) fn finish(self) -> io::Result<Counts> {
         self.bar.finish_and_clear();
-        let Counts {
+        let Told {
             processed,
             skipped,
             held,
             ignored,
             failed,
             rejected,
-        } = self.counts;
+        } = Told::of(&self.counts);
         output::line(&if self.json {
             json!({"processed": processed, "skipped": skipped, "held": held, "ignored": ignored, "failed": failed,
                 "rejected": rejected})
@@ -174,5 +148,30 @@ impl Report {
             )
         })?;
         Ok(self.counts)
+    }
+}
+
+/// The counts as a run tells them.
+struct Told {
+    processed: u64,
+    skipped: u64,
+    held: u64,
+    ignored: u64,
+    /// Failed each time, or could not be told.
+    failed: u64,
+    rejected: u64,
+}
+
+impl Told {
+    fn of(counts: &Counts) -> Self {
+        Self {
+            processed: counts.done,
+            skipped: counts.duplicate,
+            held: counts.held,
+            // Not whole yet, and recorded as waiting: no job yet.
+            ignored: counts.ignored + counts.waiting,
+            failed: counts.failed + counts.unavailable,
+            rejected: counts.rejected + counts.collapsed,
+        }
     }
 }

@@ -58,7 +58,7 @@ fn failed() -> Outcome {
 }
 
 fn told(source: Source, answers: &[ItemAnswer]) -> Result<Value, Diagnostic> {
-    reply(source, answers, &Counts::of(answers, &[]))
+    reply(source, &Settlement::new(answers.to_vec(), Vec::new()))
 }
 
 #[test]

@@ -333,7 +333,6 @@ where
 const STATUS: &str = "processing, done, failed, rejected or waiting";
 const REVISION: &str = "an owner, a dot and a number";
 const PROVIDER: &str = "s3, gcs, azure or file";
-const TOKEN_KIND: &str = "version-id, etag, generation or content";
 const TOKEN: &str = "kind and value, or neither";
 const OBJECT: &str = "provider, container and key, or none of the three";
 const RELEASE: &str = "released_at, released_from and released_attempt, or none of the three";
@@ -411,7 +410,7 @@ where
     }
 
     fn token(&mut self) -> Result<Option<(TokenKind, String)>, Misfit> {
-        let kind = self.parsed(Field::TokenKind, TOKEN_KIND, TokenKind::from_tag)?;
+        let kind = self.parsed(Field::TokenKind, TokenKind::EXPECTED, TokenKind::from_tag)?;
         match (kind, self.text(Field::TokenValue)?) {
             (None, None) => Ok(None),
             (Some(kind), Some(value)) => Ok(Some((kind, value))),
@@ -462,4 +461,5 @@ where
 }
 
 #[cfg(test)]
+#[cfg(feature = "conformance")]
 mod tests;

@@ -29,8 +29,9 @@ impl Gate {
     /// are claimed once: one message that came twice in a batch is not held by itself.
     pub async fn settle_all(&self, items: &[Item], concurrency: usize) -> Vec<ItemAnswer> {
         let concurrency = concurrency.max(1);
-        let prepared: Vec<Prepared> = stream::iter(items)
-            .map(|item| self.prepare_alone(item))
+        // By their places: a closure over borrowed items would be too narrow for the compiler to know that this can be spawned.
+        let prepared: Vec<Prepared> = stream::iter(0..items.len())
+            .map(|at| self.prepare_alone(&items[at]))
             .buffered(concurrency)
             .collect()
             .await;

@@ -1,6 +1,6 @@
 //! Deliveries that have an order: the messages of a FIFO queue, group by group.
 
-use std::{collections::HashMap, hash::Hash, sync::Arc};
+use std::{collections::HashMap, hash::Hash, ops::Range, sync::Arc};
 
 use futures_util::{StreamExt as _, stream};
 
@@ -12,14 +12,17 @@ impl Gate {
     /// the other, and after one that must come again the rest of its group is returned untouched, so that none overtakes
     /// it. Groups are settled side by side, at most `concurrency` at a time. Answers come in the order of the messages.
     pub async fn settle_groups(&self, items: &[Item], concurrency: usize) -> Vec<ItemAnswer> {
+        let mut start = 0;
         let messages = items.chunk_by(|a, b| Arc::ptr_eq(&a.origin, &b.origin));
         let groups = grouped(messages.enumerate().map(|(at, message)| {
             let first = message.first();
             let name = first.and_then(|item| item.origin.message_group_id.as_deref());
-            (name, (at, message))
+            let place = start..start + message.len();
+            start = place.end;
+            (name, (at, place))
         }));
         let mut answers: Vec<(usize, ItemAnswer)> = stream::iter(groups)
-            .map(|group| self.settle_in_order(group))
+            .map(|group| self.settle_in_order(items, group))
             .buffer_unordered(concurrency.max(1))
             .collect::<Vec<_>>()
             .await
@@ -30,10 +33,16 @@ impl Gate {
         answers.into_iter().map(|(_, answer)| answer).collect()
     }
 
-    async fn settle_in_order(&self, group: Vec<(usize, &[Item])>) -> Vec<(usize, ItemAnswer)> {
+    /// Settles the messages of a group: which they are, and where their items lie.
+    async fn settle_in_order(
+        &self,
+        items: &[Item],
+        group: Vec<(usize, Range<usize>)>,
+    ) -> Vec<(usize, ItemAnswer)> {
         let mut answers: Vec<(usize, ItemAnswer)> = Vec::with_capacity(group.len());
         let mut blocked = false;
-        for (at, message) in group {
+        for (at, place) in group {
+            let message = &items[place];
             if !blocked {
                 answers.extend(
                     self.settle_all(message, 1)

@@ -5,6 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use host::{clock::SystemClock, entropy::OsEntropy};
 use identity_core::{
     claim::{ClaimStore as _, Claims, Status, Terms, memory::MemoryStore},
     event::{Delivery, Item, read},
@@ -15,7 +16,6 @@ use identity_core::{
 };
 
 use super::*;
-use crate::host::{OsEntropy, SystemClock};
 
 /// A queue that keeps what it is sent; the first `lost` replies are lost on the way back. One that refuses takes nothing.
 #[derive(Debug, Default)]

@@ -4,6 +4,7 @@ use std::{
     error::Error as _, io::Read as _, num::NonZeroU32, path::PathBuf, sync::Arc, time::Duration,
 };
 
+use host::clock::SystemClock;
 use identity_core::{
     claim::{
         ClaimKey, Claimed, Claims, Owner, RecordedObject, RecordedPipeline, Terms,
@@ -19,7 +20,6 @@ use identity_core::{
 use proptest::prelude::*;
 
 use super::*;
-use crate::host::SystemClock;
 
 /// Far more than any of these takes; only a test that fails waits so long.
 const LONG: Duration = Duration::from_secs(120);

@@ -2,7 +2,10 @@
 
 use std::process::Command;
 
-use tests::{PATIENT, Workbench, eventually, is_alive, notification, race, record, sqlite::freeze};
+use tests::{
+    PATIENT, Workbench, eventually, is_alive, notification, race, record,
+    sqlite::{SqliteFile, freeze},
+};
 
 /// The run of the one event, whose lease ends soon once nobody renews it; it logs what becomes of events.
 fn run_with_a_short_lease(bench: &Workbench) -> Command {
@@ -38,6 +41,42 @@ fn twenty_processes_run_each_of_a_thousand_jobs_once() {
 #[test]
 fn a_hundred_processes_run_each_of_a_thousand_jobs_once() {
     race(100, 200, &[]);
+}
+
+#[test]
+fn a_hundred_processes_look_while_a_writer_stands_still() {
+    let bench = Workbench::new(r#"exec = ["true"]"#);
+    one_event(&bench);
+    assert_eq!(bench.run(&["run", "event.json"]).code, 0);
+    let done = bench.claim();
+    let id = done["job_id"].as_str().unwrap();
+    let lock = SqliteFile::locked(&bench);
+    let looks = [
+        &["claims", "list", "--status", "done"][..],
+        &["claims", "show", id],
+        &["explain", "event.json"],
+        // All of its jobs are done: it has nothing to write.
+        &["run", "event.json"],
+    ];
+    let looking: Vec<_> = (0..100)
+        .map(|at| {
+            bench.start(
+                &format!("look-{at}"),
+                &mut bench.command(looks[at % looks.len()]),
+            )
+        })
+        .collect();
+    for look in looking {
+        let ran = look.end(&bench);
+        assert_eq!(ran.code, 0, "{ran:?}");
+        assert!(
+            ran.out.contains(id) || ran.out.contains("skipped=1"),
+            "{ran:?}"
+        );
+    }
+    // Whoever waited would have been told that the file stayed locked.
+    lock.release();
+    assert_eq!(bench.claim(), done);
 }
 
 #[test]

@@ -294,13 +294,12 @@ async fn a_file_that_is_up_to_date_is_opened_and_read_while_others_hold_its_lock
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_of_an_older_version_is_brought_up_to_date_once_by_many_who_open_it() {
-    let fixture = Fixture::new().await;
-    fixture
-        .execute("DROP TABLE ingest_ledger; PRAGMA user_version = 1")
-        .await;
+    let folder = TempDir::new().unwrap();
+    let header = format!("PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = 1");
+    let path = sqlite_file(&folder, STEPS[0].to_owned() + &header).await;
     let mut opening = tokio::task::JoinSet::new();
     for _ in 0..20 {
-        opening.spawn(open(fixture.path()));
+        opening.spawn(open(path.clone()));
     }
     for store in opening.join_all().await {
         assert_eq!(store.unwrap().upload("k").await.unwrap(), None);

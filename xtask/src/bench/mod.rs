@@ -1,20 +1,19 @@
 //! `cargo xtask bench`: every speed in docs/benchmarks.md, beside its peer.
 
+mod aws;
+
 use std::process::Command;
 
 use crate::{
-    dist,
-    emulators::Emulator,
-    postgres::{Disk, Server, Tls},
-    python,
     run::{Result, cargo, run, say, target},
+    servers::postgres::{self, Disk, Tls},
 };
 
 /// Builds what is measured as it is shipped, throws up a database, and prints the table.
 pub(crate) fn bench(sections: &[&str]) -> Result<()> {
     say(&machine());
     if sections == ["aws"] {
-        return aws();
+        return aws::bench();
     }
     run(&mut cargo(&[
         "build",
@@ -23,7 +22,7 @@ pub(crate) fn bench(sections: &[&str]) -> Result<()> {
         "-p",
         "firstclaim",
     ]))?;
-    let server = Server::start(Tls::Off, Disk::Waited)?;
+    let server = postgres::start(Tls::Off, Disk::Waited)?;
     let mut bench = cargo(&[
         "bench",
         "--locked",
@@ -36,36 +35,15 @@ pub(crate) fn bench(sections: &[&str]) -> Result<()> {
         "speed",
         "--",
     ]);
-    run(bench.args(sections).env("TEST_POSTGRES_URL", &server.url))?;
+    let exports = server.exports().iter();
+    run(bench
+        .args(sections)
+        .envs(exports.map(|(name, value)| (*name, value))))?;
     drop(server);
     if sections.is_empty() || sections.contains(&"keys") {
         without_sha_extensions()?;
     }
     Ok(())
-}
-
-/// The function as it is shipped, beside two in Python.
-fn aws() -> Result<()> {
-    let bootstrap = dist::for_here("tests/bench/aws/pipeline.toml")?;
-    let python = python::environment("bench/python", "tests/bench/aws/requirements.txt")?;
-    let dynalite = Emulator::dynalite()?;
-    let moto = Emulator::moto()?;
-    let mut bench = cargo(&[
-        "run",
-        "--locked",
-        "--quiet",
-        "-p",
-        "tests",
-        "--features",
-        "aws",
-        "--example",
-        "bench_aws",
-    ]);
-    run(bench
-        .env("BENCH_BOOTSTRAP", bootstrap)
-        .env("BENCH_PYTHON", python)
-        .env("TEST_MOTO_URL", &moto.url)
-        .env("TEST_DYNALITE_URL", &dynalite.url))
 }
 
 /// The upload key once more on a processor without SHA instructions: our hash is built in its portable form, and

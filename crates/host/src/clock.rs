@@ -1,51 +1,12 @@
-//! The host's clocks, its random number generator and its environment, as the core asks for them.
+//! The machine's clocks, as the core asks for them.
 
-use std::{
-    ffi::OsString,
-    io,
-    time::{Duration, SystemTime, UNIX_EPOCH},
-};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
-use identity_core::{
-    claim::{Owner, UnixMillis},
-    host::{Clock, Entropy},
-    settings,
-};
+use identity_core::{claim::UnixMillis, host::Clock};
 
 /// How long a sleep goes without a look at the clock: tokio's timer stands still while the machine is suspended.
 const LOOK: Duration = Duration::from_secs(1);
-
-/// A variable that this project reads, and nobody can: it must not pass for one that is not there.
-#[derive(Debug, thiserror::Error)]
-#[error("the environment variable {name} is not UTF-8: {value:?}")]
-pub struct NotText {
-    /// Its name.
-    pub name: String,
-    /// Its value.
-    pub value: OsString,
-}
-
-/// The process's environment variables, as [`Settings::from_vars`](settings::Settings::from_vars) takes them. What is not
-/// UTF-8 and none of ours is left out.
-///
-/// # Errors
-///
-/// [`NotText`].
-pub fn variables() -> Result<Vec<(String, String)>, NotText> {
-    let mut variables = Vec::new();
-    for (name, value) in std::env::vars_os() {
-        let Ok(name) = name.into_string() else {
-            continue; // none of ours, whose names are ASCII
-        };
-        match value.into_string() {
-            Ok(value) => variables.push((name, value)),
-            Err(value) if settings::is_ours(&name) => return Err(NotText { name, value }),
-            Err(_) => {}
-        }
-    }
-    Ok(variables)
-}
 
 /// The machine's own clocks.
 ///
@@ -110,25 +71,6 @@ fn monotonic() -> Duration {
     START.elapsed()
 }
 
-/// The operating system's random number generator.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct OsEntropy(());
-
-impl OsEntropy {
-    /// The operating system's generator.
-    pub fn new() -> Self {
-        Self(())
-    }
-}
-
-impl Entropy for OsEntropy {
-    fn owner(&self) -> io::Result<Owner> {
-        let mut bytes = [0; 16];
-        getrandom::fill(&mut bytes).map_err(io::Error::other)?;
-        Ok(Owner(u128::from_ne_bytes(bytes)))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -154,11 +96,5 @@ mod tests {
         let before = clock.monotonic();
         clock.sleep(Duration::from_millis(5)).await;
         assert!(clock.monotonic() >= before + Duration::from_millis(5));
-    }
-
-    #[test]
-    fn two_owners_differ() {
-        let entropy = OsEntropy::new();
-        assert_ne!(entropy.owner().unwrap(), entropy.owner().unwrap());
     }
 }

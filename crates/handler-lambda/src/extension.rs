@@ -10,35 +10,21 @@ use std::{
     task::{Context, Poll},
 };
 
+use host::{signals::Signals, worker::Worker};
 use lambda_runtime::{
     LambdaInvocation,
     tower::{Layer, Service},
 };
 use lambda_runtime_api_client::{BoxError, Client, body::Body};
 use serde_json::json;
-use tokio::{
-    signal::unix::{Signal, SignalKind, signal},
-    sync::{OwnedSemaphorePermit, Semaphore},
-};
-
-use crate::handler::Handler;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 const EXTENSION: &str = "firstclaim";
-
-/// The signals that end this process.
-#[derive(Debug)]
-pub(crate) struct Signals {
-    terminate: Signal,
-    interrupt: Signal,
-}
 
 /// Listens to signals from now on, and has Lambda send one. Without the extension the function works as well, but is
 /// killed without a word.
 pub(crate) async fn listen() -> std::io::Result<Signals> {
-    let signals = Signals {
-        terminate: signal(SignalKind::terminate())?,
-        interrupt: signal(SignalKind::interrupt())?,
-    };
+    let signals = Signals::listen()?;
     if let Err(error) = register().await {
         tracing::warn!(error = %error, "no signal will come before the end: the extension is not registered");
     }
@@ -72,13 +58,10 @@ async fn register() -> Result<(), BoxError> {
 }
 
 /// Returns once a signal has come, everything that runs was stopped and recorded, and its invocation was answered.
-pub(crate) async fn after(mut signals: Signals, handler: &Handler, busy: &Busy) {
-    tokio::select! {
-        _ = signals.terminate.recv() => {}
-        _ = signals.interrupt.recv() => {}
-    }
+pub(crate) async fn after(mut signals: Signals, worker: &Worker, busy: &Busy) {
+    signals.next().await;
     tracing::info!("stopping");
-    handler.stop();
+    worker.stop();
     // The semaphore is never closed, so this ends only once the invocation was answered.
     let _idle = busy.0.acquire().await;
 }

@@ -1,12 +1,12 @@
-//! Ctrl-C and termination, as one stream.
+//! The signals that ask a program to stop, as one stream.
+
+use std::io;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::failure::Failure;
-
-/// The signals that ask a program to stop. While a value of this lives, they no longer kill the process.
+/// Ctrl-C, termination, and a terminal that hangs up. While a value of this lives, they no longer kill the process.
 #[derive(Debug)]
-pub(crate) struct Signals {
+pub struct Signals {
     interrupt: Signal,
     terminate: Signal,
     /// `None` if the program was started so as to outlive its terminal (`nohup`).
@@ -14,24 +14,25 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    pub(crate) fn listen() -> Result<Self, Failure> {
-        let listen = |kind| {
-            signal(kind)
-                .map_err(|error| Failure::failed("signals cannot be listened to").because(error))
-        };
+    /// Listens to them from now on.
+    ///
+    /// # Errors
+    ///
+    /// [`io::Error`] if the system refuses.
+    pub fn listen() -> io::Result<Self> {
         Ok(Self {
-            interrupt: listen(SignalKind::interrupt())?,
-            terminate: listen(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
             hangup: if hangup_is_ignored() {
                 None
             } else {
-                Some(listen(SignalKind::hangup())?)
+                Some(signal(SignalKind::hangup())?)
             },
         })
     }
 
     /// Returns when the next one has come.
-    pub(crate) async fn next(&mut self) {
+    pub async fn next(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}

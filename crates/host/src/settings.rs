@@ -1,116 +1,22 @@
-//! The environment variables that every binary reads, declared once: name, meaning, default.
-//!
-//! Pure: the variables are passed in. The table in the README is made from [`VARIABLES`].
+//! What the environment sets, read and checked once at the start.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use crate::{
+use identity_core::{
     claim::{Resender, Terms},
     event::ReadContext,
     gate::AllowList,
+    outbox::Outbox,
     text::nearest,
 };
 
-/// The prefix of this project's own variables. An unknown variable with it is an error, for a misspelt setting would
-/// otherwise be a silent default.
-pub const PREFIX: &str = "FIRSTCLAIM_";
-/// The prefix of what jobs are given; inherited ones are no settings.
-pub const JOB_PREFIX: &str = "FIRSTCLAIM_JOB_";
-
-/// One environment variable.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Variable {
-    /// Its name.
-    pub name: &'static str,
-    /// Its default, as one would write it; empty if it has none.
-    pub default: &'static str,
-    /// What it sets, with unit.
-    pub meaning: &'static str,
-}
-
-const LEASE: &str = "FIRSTCLAIM_LEASE_SECONDS";
-const MAX_ATTEMPTS: &str = "FIRSTCLAIM_MAX_ATTEMPTS";
-const CONCURRENCY: &str = "FIRSTCLAIM_CONCURRENCY";
-const ALLOW: &str = "FIRSTCLAIM_ALLOW";
-const LOG: &str = "FIRSTCLAIM_LOG";
-const LOG_FORMAT: &str = "FIRSTCLAIM_LOG_FORMAT";
-const TTL: &str = "DEDUP_TTL_SECONDS";
-const TABLE: &str = "DEDUP_TABLE";
-const AZURE_ACCOUNT: &str = "AZURE_STORAGE_ACCOUNT";
-const REDRIVE_QUEUE: &str = "FIRSTCLAIM_REDRIVE_QUEUE";
-const SWEEP_GRACE: &str = "FIRSTCLAIM_SWEEP_GRACE_SECONDS";
-const DISPATCH_QUEUE: &str = "FIRSTCLAIM_DISPATCH_QUEUE";
-
-/// Every variable, in the order in which people are told of them.
-pub const VARIABLES: [Variable; 12] = [
-    Variable {
-        name: LEASE,
-        default: "120",
-        meaning: "how long a claim is its holder's alone unless renewed, in seconds",
+use crate::{
+    destination::Destination,
+    environment::{
+        ALLOW, AZURE_ACCOUNT, CONCURRENCY, DISPATCH_QUEUE, LEASE, LOG, LOG_FORMAT, MAX_ATTEMPTS,
+        NotText, REDRIVE_QUEUE, SWEEP_GRACE, TABLE, TTL, VARIABLES, is_ours, variables,
     },
-    Variable {
-        name: MAX_ATTEMPTS,
-        default: "10",
-        meaning: "attempts beyond this many are rejected as exhausted",
-    },
-    Variable {
-        name: CONCURRENCY,
-        default: "",
-        meaning: "events handled side by side; by default one for each core",
-    },
-    Variable {
-        name: ALLOW,
-        default: "",
-        meaning: "containers that events may name, separated by commas: `bucket`, `account/container` or `account/*`; \
-                  unset, all; set to nothing, none",
-    },
-    Variable {
-        name: LOG,
-        default: "warn",
-        meaning: "log filter, e.g. `info` or `identity_core=debug`; on Lambda the default is `info`",
-    },
-    Variable {
-        name: LOG_FORMAT,
-        default: "text",
-        meaning: "`text` or `json`; on Lambda the default is `json`",
-    },
-    Variable {
-        name: TTL,
-        default: "1209600",
-        meaning: "how long a done claim is kept at least, in seconds",
-    },
-    Variable {
-        name: TABLE,
-        default: "",
-        meaning: "the DynamoDB table that the Lambda handler keeps claims in",
-    },
-    Variable {
-        name: AZURE_ACCOUNT,
-        default: "",
-        meaning: "the storage account of blobs whose event names none (the blob trigger's own queue)",
-    },
-    Variable {
-        name: REDRIVE_QUEUE,
-        default: "",
-        meaning: "on Lambda: URL of the SQS queue that a sweep sends events to again",
-    },
-    Variable {
-        name: SWEEP_GRACE,
-        default: "900",
-        meaning: "on Lambda: how long a sweep leaves a claim to its own source, in seconds; longer than a message stays hidden",
-    },
-    Variable {
-        name: DISPATCH_QUEUE,
-        default: "",
-        meaning: "URL of the SQS queue that jobs are handed to, if the pipeline says `dispatch = true`",
-    },
-];
-
-/// Whether a variable of this name is read, or refused, here.
-pub fn is_ours(name: &str) -> bool {
-    let own = name.starts_with(PREFIX) && !name.starts_with(JOB_PREFIX);
-    own || VARIABLES.iter().any(|variable| variable.name == name)
-}
+};
 
 /// How log lines are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -138,12 +44,12 @@ pub struct Settings {
     pub dedup_table: Option<String>,
     /// The storage account of blobs whose event names none; see [`ReadContext`].
     pub azure_account: Option<String>,
-    /// URL of the queue that a sweep sends events to.
-    pub redrive_queue: Option<String>,
+    /// Where a sweep sends events to; see [`Settings::open_redrive_queue`].
+    pub redrive_queue: Option<Destination>,
     /// How long a sweep leaves a claim to its own source.
     pub sweep_grace: Duration,
-    /// URL of the queue that jobs are handed to.
-    pub dispatch_queue: Option<String>,
+    /// Where jobs are handed to; see [`Settings::open_dispatch_queue`].
+    pub dispatch_queue: Option<Destination>,
 }
 
 /// Why the environment cannot be used.
@@ -158,6 +64,9 @@ pub enum SettingsError {
         /// The known name nearest to it.
         nearest: Option<&'static str>,
     },
+    /// A variable of ours that no program can read.
+    #[error(transparent)]
+    NotText(#[from] NotText),
     /// A value that cannot be used.
     #[error("the environment variable {name} should be {expected}, got {got:?}")]
     Invalid {
@@ -179,13 +88,28 @@ impl Settings {
         }
     }
 
+    /// Reads the settings of this process. What a program's own `defaults` say, by their variables, stands where the environment
+    /// says nothing; for `longest_redelivery` see [`Settings::from_vars`].
+    ///
+    /// # Errors
+    ///
+    /// [`SettingsError`].
+    pub fn of_process(
+        defaults: &[(&str, &str)],
+        longest_redelivery: Duration,
+    ) -> Result<Self, SettingsError> {
+        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        let defaults = defaults.iter().map(owned);
+        Self::from_vars(defaults.chain(variables()?), longest_redelivery)
+    }
+
     /// Reads the settings from all of a process's environment variables.
     ///
     /// `longest_redelivery` is how late the source may deliver an event again: a `done` record must be kept longer.
     ///
     /// # Errors
     ///
-    /// [`SettingsError`], both variants.
+    /// [`SettingsError::Unknown`] and [`SettingsError::Invalid`].
     pub fn from_vars(
         vars: impl IntoIterator<Item = (String, String)>,
         longest_redelivery: Duration,
@@ -221,6 +145,33 @@ impl Settings {
         Ok(settings)
     }
 
+    /// The queue that a sweep sends events to, if one is set. `open` gives `None` for a kind that this program cannot send to;
+    /// `known` says which it can, e.g. "the URL of an SQS queue".
+    ///
+    /// # Errors
+    ///
+    /// [`SettingsError::Invalid`] for such a kind.
+    pub fn open_redrive_queue(
+        &self,
+        known: &str,
+        open: impl FnOnce(&Destination) -> Option<Arc<dyn Outbox>>,
+    ) -> Result<Option<Arc<dyn Outbox>>, SettingsError> {
+        opened(REDRIVE_QUEUE, self.redrive_queue.as_ref(), known, open)
+    }
+
+    /// The queue that jobs are handed to, as [`Settings::open_redrive_queue`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn open_dispatch_queue(
+        &self,
+        known: &str,
+        open: impl FnOnce(&Destination) -> Option<Arc<dyn Outbox>>,
+    ) -> Result<Option<Arc<dyn Outbox>>, SettingsError> {
+        opened(DISPATCH_QUEUE, self.dispatch_queue.as_ref(), known, open)
+    }
+
     fn set(&mut self, name: &str, value: String) -> Result<(), SettingsError> {
         match name {
             LEASE => self.terms.lease = Duration::from_secs(number(LEASE, &value, 1, 86_400)?),
@@ -234,11 +185,11 @@ impl Settings {
             LOG => self.log = value,
             TABLE => self.dedup_table = Some(value).filter(|name| !name.is_empty()),
             AZURE_ACCOUNT => self.azure_account = Some(value).filter(|name| !name.is_empty()),
-            REDRIVE_QUEUE => self.redrive_queue = queue_url(REDRIVE_QUEUE, value)?,
+            REDRIVE_QUEUE => self.redrive_queue = destination(REDRIVE_QUEUE, &value)?,
             SWEEP_GRACE => {
                 self.sweep_grace = Duration::from_secs(number(SWEEP_GRACE, &value, 1, 14 * 86_400)?)
             }
-            DISPATCH_QUEUE => self.dispatch_queue = queue_url(DISPATCH_QUEUE, value)?,
+            DISPATCH_QUEUE => self.dispatch_queue = destination(DISPATCH_QUEUE, &value)?,
             LOG_FORMAT => {
                 self.log_format = match value.as_str() {
                     "text" => LogFormat::Text,
@@ -281,16 +232,31 @@ fn number<T: std::str::FromStr + PartialOrd + std::fmt::Display>(
     }
 }
 
-/// A queue's URL; nothing where it is empty.
-fn queue_url(name: &'static str, value: String) -> Result<Option<String>, SettingsError> {
+/// A destination; nothing where it is empty.
+fn destination(name: &'static str, value: &str) -> Result<Option<Destination>, SettingsError> {
     if value.is_empty() {
         return Ok(None);
     }
-    if !value.starts_with("https://") && !value.starts_with("http://") {
-        let expected = "the URL of an SQS queue".to_owned();
-        return Err(invalid(name, expected, value));
+    let parsed = Destination::parse(value);
+    parsed
+        .map(Some)
+        .map_err(|error| invalid(name, error.expected.to_owned(), error.got))
+}
+
+/// The queue at a destination, if there is one, opened by a program that knows some kinds.
+fn opened(
+    name: &'static str,
+    destination: Option<&Destination>,
+    known: &str,
+    open: impl FnOnce(&Destination) -> Option<Arc<dyn Outbox>>,
+) -> Result<Option<Arc<dyn Outbox>>, SettingsError> {
+    let Some(destination) = destination else {
+        return Ok(None);
+    };
+    match open(destination) {
+        Some(outbox) => Ok(Some(outbox)),
+        None => Err(invalid(name, known.to_owned(), destination.to_string())),
     }
-    Ok(Some(value))
 }
 
 fn invalid(name: &'static str, expected: String, got: String) -> SettingsError {
@@ -304,6 +270,9 @@ fn invalid(name: &'static str, expected: String, got: String) -> SettingsError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::environment::PIPELINE;
+
+    const QUEUE: &str = "https://sqs.eu-central-1.amazonaws.com/123456789012/events";
 
     fn read(vars: &[(&str, &str)]) -> Result<Settings, SettingsError> {
         let vars = vars
@@ -332,16 +301,20 @@ mod tests {
             (TTL, "9"),
             (TABLE, "jobs"),
             (AZURE_ACCOUNT, "acct"),
-            (REDRIVE_QUEUE, "https://queue"),
+            (REDRIVE_QUEUE, QUEUE),
             (SWEEP_GRACE, "11"),
-            (DISPATCH_QUEUE, "https://jobs"),
+            (DISPATCH_QUEUE, "pubsub://geo/jobs"),
         ])
         .unwrap();
         assert_eq!(settings.dedup_table.as_deref(), Some("jobs"));
         assert_eq!(settings.azure_account.as_deref(), Some("acct"));
-        assert_eq!(settings.redrive_queue.as_deref(), Some("https://queue"));
+        let shown = |queue: &Option<Destination>| queue.as_ref().map(ToString::to_string);
+        assert_eq!(shown(&settings.redrive_queue).as_deref(), Some(QUEUE));
         assert_eq!(settings.sweep_grace, Duration::from_secs(11));
-        assert_eq!(settings.dispatch_queue.as_deref(), Some("https://jobs"));
+        assert_eq!(
+            shown(&settings.dispatch_queue).as_deref(),
+            Some("pubsub://geo/jobs")
+        );
         assert_eq!(read(&[(AZURE_ACCOUNT, "")]).unwrap().azure_account, None);
         assert_eq!(settings.terms.lease, Duration::from_secs(7));
         assert_eq!(settings.terms.max_attempts, 2);
@@ -371,6 +344,26 @@ mod tests {
             );
         }
         assert_eq!(read(&[(REDRIVE_QUEUE, "")]).unwrap().redrive_queue, None);
+    }
+
+    #[test]
+    fn a_queue_that_this_program_cannot_send_to_is_an_error_that_names_the_variable() {
+        let settings = read(&[(REDRIVE_QUEUE, "azqueue://acct/events")]).unwrap();
+        let error = settings
+            .open_redrive_queue("the URL of an SQS queue", |_| None)
+            .unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "the environment variable FIRSTCLAIM_REDRIVE_QUEUE should be the URL of an SQS queue, got \
+             \"azqueue://acct/events\""
+        );
+        let unset = settings.open_dispatch_queue("none", |_| None).unwrap();
+        assert!(unset.is_none());
+    }
+
+    #[test]
+    fn what_builds_read_is_no_error() {
+        assert_eq!(read(&[(PIPELINE, "tests/pipeline.toml")]), read(&[]));
     }
 
     #[test]
