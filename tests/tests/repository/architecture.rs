@@ -20,7 +20,7 @@ use tests::root;
 const ARROWS: [(&str, &[&str]); 13] = [
     ("identity-core", &[]),
     ("contract-build", &["identity-core"]),
-    ("host", &["identity-core", "jobs"]),
+    ("host", &["identity-core"]),
     ("shapefile", &["identity-core"]),
     ("jobs", &["identity-core", "shapefile"]),
     ("provider-sql", &["identity-core"]),

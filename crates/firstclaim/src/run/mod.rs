@@ -43,13 +43,13 @@ pub(crate) async fn run(args: RunArgs, settings: Settings) -> Result<Ended, Fail
     }
 
     let queue = match spec.work() {
-        Work::Dispatch => Some(dispatch_queue(&settings).await?),
+        Work::Dispatch => dispatch_queue(&settings).await?,
         Work::Exec(_) => None,
     };
-    let objects = ByProvider::new(sources.objects()?);
+    let objects = Arc::new(ByProvider::new(sources.objects()?));
     let providers = Providers {
         claims: store.open().await?,
-        objects: Arc::new(objects),
+        objects,
         job: jobs::of(&spec, queue).map_err(|error| Failure::usage(error.to_string()))?,
         max_run: spec.timeout(),
         redrives: None,
@@ -63,23 +63,26 @@ pub(crate) async fn run(args: RunArgs, settings: Settings) -> Result<Ended, Fail
     Engine::new(&worker, report).run(sources).await
 }
 
-/// The queue that jobs are handed to.
+/// The queue that jobs are handed to, if one is set.
 #[cfg(feature = "aws")]
-async fn dispatch_queue(settings: &Settings) -> Result<Arc<dyn Outbox>, Failure> {
+async fn dispatch_queue(settings: &Settings) -> Result<Option<Arc<dyn Outbox>>, Failure> {
+    use host::destination::Destination;
+
+    if settings.dispatch_queue.is_none() {
+        return Ok(None);
+    }
     let aws = provider_aws::Aws::from_env().await;
     let aws = aws.map_err(|error| Failure::usage("the queue cannot be used").because(error))?;
     let queue = settings.open_dispatch_queue("the URL of an SQS queue", |queue| match queue {
         Destination::Sqs { url } => Some(Arc::new(aws.outbox(url))),
         Destination::PubSub { .. } | Destination::AzureQueue { .. } => None,
     });
-    let queue =
-        queue.map_err(|error| Failure::usage("the environment cannot be used").because(error))?;
-    queue.ok_or_else(|| Failure::usage(jobs::NoQueue.to_string()))
+    queue.map_err(|error| Failure::usage("the environment cannot be used").because(error))
 }
 
 /// Without a feature that brings a queue there is none.
 #[cfg(not(feature = "aws"))]
-async fn dispatch_queue(_: &Settings) -> Result<Arc<dyn Outbox>, Failure> {
+async fn dispatch_queue(_: &Settings) -> Result<Option<Arc<dyn Outbox>>, Failure> {
     Err(Failure::usage(
         "the pipeline hands its jobs on (dispatch = true), and this program was built without a queue: build it with \
          `cargo build -p firstclaim --features aws`",

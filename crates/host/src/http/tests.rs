@@ -174,7 +174,7 @@ async fn what_failed_comes_again_all_of_it() {
     );
     assert_eq!(
         failed.body,
-        "1 of 1 must come again; the first: s3://geo/a is failed (exit code 1)\n"
+        "2 of 2 must come again; the first: s3://geo/a is failed (exit code 1)\n"
     );
     bench.job.fails.store(false, Ordering::SeqCst);
     let again = served.post(&notification(&["a", "b"])).await;
@@ -293,7 +293,8 @@ async fn only_deliveries_are_acknowledged() {
         ("POST", "/events/", 404),
         ("GET", "/favicon.ico", 404),
     ] {
-        let answer = served.say(request(method, path, "", &body).as_bytes());
+        let request = request(method, path, "", &body);
+        let answer = served.say(request.as_bytes());
         assert_eq!(answer.await.status, status, "{method} {path}");
     }
     assert!(bench.store.records().await.is_empty());

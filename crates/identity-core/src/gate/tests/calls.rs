@@ -181,3 +181,30 @@ async fn a_panic_outside_a_job_is_its_own_events_alone() {
         "{outcomes:?}"
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_gate_that_is_drained_claims_nothing_and_lets_run_what_runs() {
+    let bench = Bench::new(&[Act::Last(LEASE)]);
+    let gate = bench.gate();
+    let call = gate.for_call(None);
+    let running = tokio::spawn({
+        let call = call.clone();
+        async move { call.settle(&put("a.shp", "e1")).await }
+    });
+    tokio::time::sleep(LEASE / 2).await;
+    gate.drain();
+    let late = call.settle(&put("b.shp", "e1")).await;
+    assert!(
+        matches!(
+            late.outcome,
+            Outcome::Unavailable {
+                part: Part::Process,
+                ..
+            }
+        ),
+        "{late:?}"
+    );
+    assert_eq!(bench.rows().await.len(), 1);
+    let first = running.await.unwrap();
+    assert!(matches!(first.outcome, Outcome::Done { .. }), "{first:?}");
+}
