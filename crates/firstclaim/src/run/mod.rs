@@ -6,8 +6,6 @@ mod sources;
 
 use std::sync::Arc;
 
-#[cfg(feature = "aws")]
-use host::destination::Destination;
 use host::{
     settings::Settings,
     worker::{Providers, Worker},
