@@ -178,7 +178,7 @@ pub(crate) trait LedgerTable: Send + Sync {
     fn misfit(&self, misfit: Misfit) -> StoreError;
 }
 
-/// As [`Ledger::claim_upload`] says.
+/// [`Ledger::claim_upload`](identity_core::ledger::Ledger::claim_upload) on this table.
 pub(crate) async fn claim_upload(
     table: &impl LedgerTable,
     upload: &Upload,
@@ -208,7 +208,7 @@ pub(crate) async fn claim_upload(
     })
 }
 
-/// As [`Ledger::complete_upload`] says.
+/// [`Ledger::complete_upload`](identity_core::ledger::Ledger::complete_upload) on this table.
 pub(crate) async fn complete_upload(
     table: &impl LedgerTable,
     key: &str,
@@ -236,7 +236,7 @@ pub(crate) async fn complete_upload(
     })
 }
 
-/// As [`Ledger::release_upload`] says.
+/// [`Ledger::release_upload`](identity_core::ledger::Ledger::release_upload) on this table.
 pub(crate) async fn release_upload(
     table: &impl LedgerTable,
     key: &str,
@@ -250,7 +250,7 @@ pub(crate) async fn release_upload(
     Ok(released.await?.pop().map(|row| row.entry))
 }
 
-/// As [`Ledger::upload`] says.
+/// [`Ledger::upload`](identity_core::ledger::Ledger::upload) on this table.
 pub(crate) async fn upload_of(
     table: &impl LedgerTable,
     key: &str,
@@ -264,7 +264,7 @@ pub(crate) async fn upload_of(
     Ok(found.await?.pop().map(|row| row.entry))
 }
 
-/// As [`Ledger::uploads`] says.
+/// [`Ledger::uploads`](identity_core::ledger::Ledger::uploads) on this table.
 pub(crate) async fn uploads(
     table: &impl LedgerTable,
     which: Uncompleted,
