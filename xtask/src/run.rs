@@ -27,10 +27,17 @@ pub(crate) fn target() -> PathBuf {
         .map_or_else(|| root().join("target"), |named| root().join(named))
 }
 
-/// The cargo that runs this program.
+/// The cargo that runs this program. It hears nothing of this program's own package: some dependencies would be built anew
+/// for that, and all that stands on them (ring's build script looks at these variables).
 pub(crate) fn cargo(arguments: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(arguments);
+    for (name, _) in std::env::vars_os() {
+        let name = name.to_string_lossy().into_owned();
+        if name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_") {
+            command.env_remove(name);
+        }
+    }
     command
 }
 

@@ -14,6 +14,7 @@ mod input;
 mod key;
 mod objects;
 mod output;
+mod queues;
 mod run;
 mod stores;
 mod vectors;

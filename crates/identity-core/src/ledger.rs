@@ -7,9 +7,9 @@
 //! # Rows of other programs
 //!
 //! The published load task works on the same table of SQL, `ingest_ledger`, with `INSERT … ON CONFLICT (upload_key) DO
-//! NOTHING`, and never writes `completed_at`. A row without `job_key` is such a row: it is honoured as done, listed as foreign, and loaded again only
-//! after a [release](Ledger::release_upload). A released row stays, so that the task itself still finds its key taken:
-//! from then on the upload is this program's to load.
+//! NOTHING`, and never writes `completed_at`. A row without `job_key` is such a row: it is honoured as done, listed as
+//! foreign, and loaded again only after a [release](Ledger::release_upload). A released row stays, so that the task itself
+//! still finds its key taken: from then on the upload is this program's to load.
 
 use async_trait::async_trait;
 

@@ -6,16 +6,11 @@ mod sources;
 
 use std::sync::Arc;
 
-#[cfg(feature = "aws")]
-use host::destination::Destination;
 use host::{
     settings::Settings,
     worker::{Providers, Worker},
 };
-use identity_core::{
-    identity::{Scheme, pipeline::Work},
-    outbox::Outbox,
-};
+use identity_core::identity::{Scheme, pipeline::Work};
 
 use self::{engine::Engine, report::Report, sources::Sources};
 use crate::{
@@ -23,7 +18,7 @@ use crate::{
     contract,
     failure::{Ended, Failure},
     objects::ByProvider,
-    stores,
+    queues, stores,
 };
 
 pub(crate) async fn run(args: RunArgs, settings: Settings) -> Result<Ended, Failure> {
@@ -42,9 +37,9 @@ pub(crate) async fn run(args: RunArgs, settings: Settings) -> Result<Ended, Fail
         ));
     }
 
-    let queue = match spec.work() {
-        Work::Dispatch => dispatch_queue(&settings).await?,
-        Work::Exec(_) => None,
+    let queue = match (spec.work(), &settings.dispatch_queue) {
+        (Work::Dispatch, Some(destination)) => Some(queues::open(destination).await?),
+        _ => None,
     };
     let objects = Arc::new(ByProvider::new(sources.objects()?));
     let providers = Providers {
@@ -61,30 +56,4 @@ pub(crate) async fn run(args: RunArgs, settings: Settings) -> Result<Ended, Fail
     let worker = Worker::new(contract, settings, providers);
     let report = Report::new(args.json);
     Engine::new(&worker, report).run(sources).await
-}
-
-/// The queue that jobs are handed to, if one is set.
-#[cfg(feature = "aws")]
-async fn dispatch_queue(settings: &Settings) -> Result<Option<Arc<dyn Outbox>>, Failure> {
-    use host::destination::Destination;
-
-    if settings.dispatch_queue.is_none() {
-        return Ok(None);
-    }
-    let aws = provider_aws::Aws::from_env().await;
-    let aws = aws.map_err(|error| Failure::usage("the queue cannot be used").because(error))?;
-    let queue = settings.open_dispatch_queue("the URL of an SQS queue", |queue| match queue {
-        Destination::Sqs { url } => Some(Arc::new(aws.outbox(url))),
-        Destination::PubSub { .. } | Destination::AzureQueue { .. } => None,
-    });
-    queue.map_err(|error| Failure::usage("the environment cannot be used").because(error))
-}
-
-/// Without a feature that brings a queue there is none.
-#[cfg(not(feature = "aws"))]
-async fn dispatch_queue(_: &Settings) -> Result<Option<Arc<dyn Outbox>>, Failure> {
-    Err(Failure::usage(
-        "the pipeline hands its jobs on (dispatch = true), and this program was built without a queue: build it with \
-         `cargo build -p firstclaim --features aws`",
-    ))
 }

@@ -151,8 +151,9 @@ async fn each_once(subject: &dyn Subject, seed: u64) -> CaseResult {
         let rows = statuses.iter().filter_map(|status| rows.get(status));
         rows.flatten().cloned().collect()
     };
-    for limit in [1, 4, 7, 1_000] {
-        for statuses in [&OPEN[..], &[Status::Failed]] {
+    let few = [Status::Failed];
+    for (statuses, limits) in [(&OPEN[..], [4, 1_000]), (&few, [1, 5])] {
+        for limit in limits {
             let (mine, seen) = (of(statuses), all(&store, query(statuses, limit)).await?);
             let listed = seen.of(&mine);
             ensure!(
@@ -160,7 +161,9 @@ async fn each_once(subject: &dyn Subject, seed: u64) -> CaseResult {
                 "pages of {limit} of {statuses:?}: expected {mine:?}, listed {listed:?}"
             );
         }
-        for statuses in [&[Status::Done][..], &[Status::Done, Status::Failed]] {
+    }
+    for statuses in [&[Status::Done][..], &[Status::Done, Status::Failed]] {
+        for limit in [1, 4, 1_000] {
             let (mine, seen) = (of(statuses), all(&store, query(statuses, limit)).await?);
             let mut listed = seen.of(&mine);
             listed.sort();
@@ -267,7 +270,7 @@ async fn unreadable(subject: &dyn Subject, seed: u64) -> CaseResult {
         );
     }
     for statuses in [&[Status::Failed][..], &[Status::Failed, Status::Done]] {
-        for limit in [1, 2, 1_000] {
+        for limit in [2, 1_000] {
             let seen = all(&store, query(statuses, limit)).await?;
             let mut listed = seen.of(&good);
             listed.sort();
