@@ -8,7 +8,6 @@ use sqlx::database::Database;
 use sqlx::query::Query;
 use sqlx::{ColumnIndex, Decode, Encode, Row, Type};
 
-use crate::listing::Listed;
 use crate::values::{Millis, Seconds, Text};
 
 /// A row of `firstclaim_claims`: every field has a column of its name.
@@ -16,6 +15,15 @@ use crate::values::{Millis, Seconds, Text};
 pub(crate) struct ClaimRow {
     key: String,
     fields: Vec<(Field, Value)>,
+}
+
+/// A row of a list.
+#[derive(Debug)]
+pub(crate) struct Listed {
+    /// Where it stands there: `claimed_at` in Unix seconds, and the key.
+    pub(crate) position: (i64, String),
+    /// The claim in it, if one can be read.
+    pub(crate) claim: Result<(ClaimKey, Stored), Misfit>,
 }
 
 impl ClaimRow {
@@ -91,7 +99,10 @@ impl ClaimRow {
             Ok((time.0, key.0))
         };
         let position = position().map_err(|error| Misfit::unreadable("claim", "", &error))?;
-        Ok(Listed::new(position, Self::read(row)))
+        Ok(Listed {
+            position,
+            claim: Self::read(row),
+        })
     }
 
     /// The claim in a row that has every column, and its version.

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use identity_core::claim::{ClaimKey, Cursor, ListQuery, Page, Status, Stored};
+use identity_core::claim::{Cursor, ListQuery, Page, Status};
 
-use crate::columns::Misfit;
+use crate::columns::{Listed, Misfit};
 
 /// The most rows of a page, whatever limit it was asked for: a row can have 48 KiB.
 const MAX_PAGE: u32 = 1_000;
@@ -61,20 +61,6 @@ impl Listing {
             }
         }
         page
-    }
-}
-
-/// A row of a list: where it stands there, and the claim in it, if one can be read.
-#[derive(Debug)]
-pub(crate) struct Listed {
-    position: (i64, String),
-    claim: Result<(ClaimKey, Stored), Misfit>,
-}
-
-impl Listed {
-    /// The row with this claim; its position is `claimed_at` in Unix seconds, and the key.
-    pub(crate) fn new(position: (i64, String), claim: Result<(ClaimKey, Stored), Misfit>) -> Self {
-        Self { position, claim }
     }
 }
 

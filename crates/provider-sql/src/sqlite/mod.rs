@@ -216,9 +216,7 @@ impl ClaimStore for SqliteStore {
                 Ok(version) => Ok(Version(version)),
                 Err(error) => Err(self.unavailable(doing, error.into())),
             },
-            None => Err(StoreError::Conflict {
-                standing: self.get(key).await?.map(Box::new),
-            }),
+            None => Err(StoreError::Conflict { standing: None }),
         }
     }
 
