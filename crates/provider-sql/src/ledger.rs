@@ -178,7 +178,7 @@ pub(crate) trait LedgerTable: Send + Sync {
     fn misfit(&self, misfit: Misfit) -> StoreError;
 }
 
-/// As [`Ledger::claim_upload`] says.
+/// As [`Ledger::claim_upload`](identity_core::ledger::Ledger::claim_upload) says.
 pub(crate) async fn claim_upload(
     table: &impl LedgerTable,
     upload: &Upload,
@@ -208,7 +208,7 @@ pub(crate) async fn claim_upload(
     })
 }
 
-/// As [`Ledger::complete_upload`] says.
+/// As [`Ledger::complete_upload`](identity_core::ledger::Ledger::complete_upload) says.
 pub(crate) async fn complete_upload(
     table: &impl LedgerTable,
     key: &str,
@@ -236,7 +236,7 @@ pub(crate) async fn complete_upload(
     })
 }
 
-/// As [`Ledger::release_upload`] says.
+/// As [`Ledger::release_upload`](identity_core::ledger::Ledger::release_upload) says.
 pub(crate) async fn release_upload(
     table: &impl LedgerTable,
     key: &str,
@@ -250,7 +250,7 @@ pub(crate) async fn release_upload(
     Ok(released.await?.pop().map(|row| row.entry))
 }
 
-/// As [`Ledger::upload`] says.
+/// As [`Ledger::upload`](identity_core::ledger::Ledger::upload) says.
 pub(crate) async fn upload_of(
     table: &impl LedgerTable,
     key: &str,
@@ -264,7 +264,7 @@ pub(crate) async fn upload_of(
     Ok(found.await?.pop().map(|row| row.entry))
 }
 
-/// As [`Ledger::uploads`] says.
+/// As [`Ledger::uploads`](identity_core::ledger::Ledger::uploads) says.
 pub(crate) async fn uploads(
     table: &impl LedgerTable,
     which: Uncompleted,
