@@ -10,3 +10,4 @@ mod dispositions;
 mod envelopes;
 mod lifetimes;
 mod redriven;
+mod told;
