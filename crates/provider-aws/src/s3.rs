@@ -134,12 +134,13 @@ impl ObjectStore for S3Objects {
             .into_paginator()
             .page_size(i32::try_from(most_at_once).unwrap_or(i32::MAX))
             .send();
-        let (mut listed, mut folders) = (Vec::new(), 0);
+        let (mut listed, mut folders, mut more) = (Vec::new(), 0, false);
         while let Some(page) = pages.next().await {
             let page = page.map_err(|error| match error.code() {
                 Some("NoSuchBucket") => ObjectError::unavailable(prefix, Unusable::NoBucket),
                 _ => refused(prefix, error, LISTING),
             })?;
+            more = page.is_truncated() == Some(true);
             folders += page.common_prefixes().len();
             for object in page.contents() {
                 let told = entry(prefix, begin, &page, object);
@@ -148,6 +149,10 @@ impl ObjectStore for S3Objects {
             if listed.len() + folders > usize::try_from(most.get()).unwrap_or(usize::MAX) {
                 return Err(ObjectError::too_many(prefix, most));
             }
+        }
+        // The SDK ends its pages without a word where a server has more and does not say where they go on.
+        if more {
+            return Err(ObjectError::unavailable(prefix, Unusable::CutShort));
         }
         // S3's order is that of UTF-8, which directory buckets do not keep to.
         listed.sort_by(|a, b| a.address.key.exact_bytes().cmp(b.address.key.exact_bytes()));
@@ -214,6 +219,8 @@ enum Unusable {
     NoSize(String),
     #[error("S3 listed {0:?}, which does not begin so")]
     ElsewhereListed(String),
+    #[error("S3 said that there are more objects, and not where they go on")]
+    CutShort,
 }
 
 /// The key to ask S3 for.

@@ -269,9 +269,11 @@ fn impure(text: &str) -> Vec<&'static str> {
     }
     let names = |path: &str, impure: &str| {
         path.split(" as ").next().is_some_and(|path| {
+            let path = path.strip_suffix("::*").unwrap_or(path);
+            // What is imported whole is named by its last part, and so is what lies in it.
             path == impure
                 || path.starts_with(&format!("{impure}::"))
-                || path == format!("{impure}::*")
+                || impure.starts_with(&format!("{path}::"))
         })
     };
     IMPURE
@@ -347,6 +349,9 @@ fn every_way_to_name_what_is_impure_is_seen() {
         ("fn f() { getrandom::fill(&mut bytes) }", "getrandom"),
     ] {
         assert_eq!(impure(text), [expected], "{text}");
+    }
+    for text in ["use std::{net, time};", "use std::time::*;", "use tokio;"] {
+        assert!(impure(text).len() > 1, "{text}");
     }
     for text in [
         "use std::{fmt, time::Duration};",

@@ -123,7 +123,8 @@ async fn show(args: ShowArgs, settings: &Settings) -> Result<Ended, Failure> {
         .map_err(|error| Failure::failed("the claim cannot be read").because(error))?;
     let Some(stored) = stored else {
         return Err(Failure::failed(format!(
-            "there is no claim {key} in {store}: its event never arrived here, or its job has another ID"
+            "there is no claim {key} in {store}: its event never arrived here, its job has another ID, or it was done and \
+             its record was removed when its time was over"
         )));
     };
     if args.json {

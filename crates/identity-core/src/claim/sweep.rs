@@ -111,12 +111,26 @@ impl Resender {
         dry_run: bool,
         tell: &mut (dyn FnMut(&ClaimKey, &Record, &Resent) + Send),
     ) -> Result<Swept, ResendError> {
+        let mut counts = Swept::default();
+        let swept = self.sweep_rows(dry_run, tell, &mut counts).await;
+        if !dry_run {
+            // Also where sending fails: or ends would never go while a queue is away.
+            counts.purged = self.purge().await;
+        }
+        swept.map(|()| counts)
+    }
+
+    async fn sweep_rows(
+        &self,
+        dry_run: bool,
+        tell: &mut (dyn FnMut(&ClaimKey, &Record, &Resent) + Send),
+        counts: &mut Swept,
+    ) -> Result<(), ResendError> {
         let mut query = ListQuery {
             statuses: [Status::Processing, Status::Failed, Status::Waiting].into(),
             limit: PAGE,
             after: None,
         };
-        let mut counts = Swept::default();
         loop {
             let page = self.claims.store().list(&query).await;
             let page = page.map_err(ResendError::List)?;
@@ -152,13 +166,9 @@ impl Resender {
             }
             query.after = page.next;
             if query.after.is_none() {
-                break;
+                return Ok(());
             }
         }
-        if !dry_run {
-            counts.purged = self.purge().await;
-        }
-        Ok(counts)
     }
 
     /// Deletes the ends whose time is over. Failing is told, and no more: the rows are done either way.

@@ -274,6 +274,12 @@ async fn a_listing_that_cannot_be_believed_is_an_error_and_no_part_of_one() {
         (entry("<Size>1</Size>"), "without a key"),
         (entry("<Key>a.shp</Key>"), "without a size"),
         (entry("<Key>b.shp</Key><Size>1</Size>"), "does not begin so"),
+        (
+            "<ListBucketResult><IsTruncated>true</IsTruncated><NextMarker>a.shp</NextMarker><Contents><Key>a.shp</Key>\
+             <Size>1</Size></Contents></ListBucketResult>"
+                .to_owned(),
+            "not where they go on",
+        ),
     ] {
         let (url, _) = server(vec![Says::answer(200, page)]);
         let listed = objects(&url).await;

@@ -9,12 +9,12 @@ use crate::values::Seconds;
 
 /// Deletes at most `$2` rows that are done and over before `$1`, the longest over first.
 ///
-/// It reads only what it deletes, from the index `firstclaim_claims_over`. A row that another transaction is at is passed
+/// An array, so that the rows are chosen once: a subquery of `IN` may be run again for each row. It reads only what it deletes, from the index `firstclaim_claims_over`. A row that another transaction is at is passed
 /// over; one that is locked here is looked at again as it then stands, so that what changed meanwhile is left alone.
-pub(super) const DELETE: &str = "DELETE FROM firstclaim_claims WHERE key IN (
+pub(super) const DELETE: &str = "DELETE FROM firstclaim_claims WHERE key = ANY (ARRAY (
     SELECT key FROM firstclaim_claims WHERE status = 'done' AND expires_at < $1 ORDER BY expires_at LIMIT $2
     FOR UPDATE SKIP LOCKED
-) RETURNING key";
+)) RETURNING key";
 
 impl PostgresStore {
     pub(super) async fn delete_ended(

@@ -141,6 +141,7 @@ impl SqliteStore {
         loop {
             let attempt = async {
                 let mut reader = self.reader.lend().await?;
+                self.writer.check_identity()?;
                 let rows = query().fetch_all(&mut *reader).await?;
                 reader.give_back();
                 Ok(rows)

@@ -141,19 +141,33 @@ impl Writer {
         };
         loop {
             match connection.execute("BEGIN IMMEDIATE").await {
-                Ok(_) => return Some(connection),
+                // Once more: whoever waited for the lock may have waited while the file was replaced.
+                Ok(_) => match self.check_identity() {
+                    Ok(()) => return Some(connection),
+                    Err(error) => {
+                        drop(connection);
+                        self.go_on_after(error.into()).await;
+                        return None;
+                    }
+                },
                 Err(error) => self.go_on_after(error.into()).await?,
             }
         }
     }
 
     async fn connection(&self) -> Result<Lent<'_>, sqlx::Error> {
-        if FileIdentity::of(&self.path).ok() != Some(self.identity) {
-            return Err(sqlx::Error::Io(std::io::Error::other(
-                "the file was deleted or replaced while it was in use: what is written to it now would be lost",
-            )));
-        }
+        self.check_identity()?;
         self.slot.lend().await
+    }
+
+    /// Whether the path still names the file that was opened. A duplicate that is found in another one is none.
+    pub(super) fn check_identity(&self) -> Result<(), sqlx::Error> {
+        if FileIdentity::of(&self.path).ok() == Some(self.identity) {
+            return Ok(());
+        }
+        Err(sqlx::Error::Io(std::io::Error::other(
+            "the file was deleted or replaced while it was in use: what is written to it now would be lost",
+        )))
     }
 
     /// Answers those for whom this failure is the end, and pauses. None once nobody waits on.

@@ -182,7 +182,10 @@ async fn an_event_that_was_not_sent_is_sent_after_the_grace() {
         .clock
         .advance(Terms::default().lease + Resender::GRACE);
     bench.queue.away.store(true, Ordering::SeqCst);
+    let now = bench.clock.unix_millis().seconds();
+    ended(&bench, 1, UnixSeconds(now.0 - 1)).await;
     let stopped = bench.resender().sweep(false, &mut |_, _, _| ()).await;
+    assert_eq!(bench.ends().await, 0, "old ends go all the same");
     assert!(
         matches!(stopped, Err(ResendError::Outbox { .. })),
         "{stopped:?}"

@@ -161,3 +161,25 @@ async fn a_file_that_is_gone_is_not_replaced_by_an_empty_one() {
     );
     assert!(!fixture.path().exists());
 }
+
+/// As when a backup is put back under a worker: what the old file knew is not known any more.
+#[tokio::test]
+async fn nothing_is_a_duplicate_by_a_file_that_was_replaced_while_it_was_in_use() {
+    let fixture = Fixture::new().await;
+    let (store, key) = (&fixture.store, numbered_key(1));
+    let done = bare(Status::Done, 1);
+    store.put(&key, &done, ABSENT).await.unwrap();
+    assert!(store.get(&key).await.unwrap().is_some());
+    std::fs::rename(fixture.path(), fixture.path().with_extension("old")).unwrap();
+    std::fs::write(fixture.path(), "").unwrap();
+    for error in [
+        store.get(&key).await.unwrap_err(),
+        store.put(&key, &done, ABSENT).await.unwrap_err(),
+        store
+            .put(&numbered_key(2), &done, ABSENT)
+            .await
+            .unwrap_err(),
+    ] {
+        assert!(chain(&error).contains("deleted or replaced"), "{error:?}");
+    }
+}
