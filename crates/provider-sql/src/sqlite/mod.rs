@@ -141,7 +141,11 @@ impl SqliteStore {
         loop {
             let attempt = async {
                 let mut reader = self.reader.lend().await?;
-                self.writer.check_identity()?;
+                if let Err(error) = self.writer.check_identity() {
+                    // Kept, for the next one to be told the same, and not what is wrong with another file.
+                    reader.give_back();
+                    return Err(error);
+                }
                 let rows = query().fetch_all(&mut *reader).await?;
                 reader.give_back();
                 Ok(rows)
