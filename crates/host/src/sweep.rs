@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use identity_core::claim::{ClaimKey, Record, ResendError, Resent, Swept};
+use identity_core::claim::{ClaimKey, Record, ResendError, Resender, Resent, Swept};
 use serde_json::{Value, json};
 
 use crate::{call::for_jobs, worker::Worker};
@@ -59,11 +59,14 @@ impl Worker {
             stuck += 1;
             tell(key, resent);
         };
-        let swept = match left.map(for_jobs) {
+        let swept = match left {
             None => Some(resender.sweep(false, &mut count).await),
-            Some(time) => tokio::select! {
+            Some(left) => tokio::select! {
                 swept = resender.sweep(false, &mut count) => Some(swept),
-                () = self.clock().sleep(time) => None,
+                () = self.clock().sleep(for_jobs(left)) => {
+                    self.purge(&resender, (left - for_jobs(left)) / 2).await;
+                    None
+                }
             },
         };
         if let Some(Err(ResendError::Claim { .. } | ResendError::Outbox { .. })) = &swept {
@@ -75,6 +78,14 @@ impl Worker {
             None => Err(SweepError::OutOfTime { stuck }),
         };
         Ok(Sweep { stuck, ended })
+    }
+
+    /// Purges for so long: while there is always more to send than time, ends would otherwise never go.
+    async fn purge(&self, resender: &Resender, time: Duration) {
+        tokio::select! {
+            _ = resender.purge() => (),
+            () = self.clock().sleep(time) => (),
+        }
     }
 }
 
@@ -97,6 +108,7 @@ mod tests {
 
     use async_trait::async_trait;
     use identity_core::{
+        claim::Status,
         event::Delivery,
         outbox::{Message, Outbox, OutboxError},
     };
@@ -200,6 +212,24 @@ mod tests {
             "the call's time is over after 1 claims: the next sweep goes on"
         );
         assert_eq!(started.elapsed(), for_jobs(left));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_sweep_that_is_out_of_time_purges() {
+        let (bench, worker) = with_stuck(queue(1)).await;
+        bench.job.fails.store(false, Ordering::SeqCst);
+        let body = notification(&["c"]);
+        let items = worker.read(&Delivery::from_body(body.as_bytes()));
+        let settlement = worker.settle(&items, Order::Any, None).await;
+        assert_eq!(settlement.counts.done, 1);
+        tokio::time::sleep(Duration::from_secs(400 * 86_400)).await;
+        let sweep = worker.sweep(Some(Duration::from_secs(16))).await.unwrap();
+        assert!(
+            matches!(sweep.ended, Err(SweepError::OutOfTime { .. })),
+            "{sweep:?}"
+        );
+        let left = bench.store.records().await;
+        assert!(left.iter().all(|record| record.status == Status::Failed));
     }
 
     #[tokio::test(start_paused = true)]

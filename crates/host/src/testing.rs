@@ -67,10 +67,13 @@ pub(crate) struct Store {
     pub(crate) away: AtomicBool,
     pub(crate) silent: AtomicBool,
     pub(crate) read: Mutex<Vec<ClaimKey>>,
+    /// How many times it was asked for something.
+    pub(crate) asked: watch::Sender<u32>,
 }
 
 impl Store {
     async fn answer(&self) -> Result<(), StoreError> {
+        self.asked.send_modify(|asked| *asked += 1);
         if self.silent.load(Ordering::SeqCst) {
             std::future::pending::<()>().await;
         }

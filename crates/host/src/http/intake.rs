@@ -36,7 +36,7 @@ pub enum Delivered {
     Settled(Settlement),
     /// A sweep was asked for.
     Swept(Result<Sweep, NoRedriveQueue>),
-    /// Nothing is taken any more: the process ends. Nothing was looked at.
+    /// Nothing is taken any more: the process ends. No delivery was looked at; a sweep was left off, and the next one goes on.
     Closed,
     /// Its task ended before its time; what it claimed is ended as `failed`, or by its lease.
     Died(String),
@@ -68,8 +68,9 @@ impl Intake {
             return Delivered::Closed;
         }
         let (worker, call) = (self.worker.clone(), self.call);
+        let closing = self.closing();
         let task = async move {
-            let delivered = settle(&worker, &received, call).await;
+            let delivered = settle(&worker, &received, call, closing).await;
             drop(counted);
             delivered
         };
@@ -113,9 +114,18 @@ impl Intake {
     }
 }
 
-async fn settle(worker: &Worker, received: &Received, call: Option<Duration>) -> Delivered {
+async fn settle(
+    worker: &Worker,
+    received: &Received,
+    call: Option<Duration>,
+    closing: impl Future<Output = ()>,
+) -> Delivered {
     if sweep::is_wanted(received.body()) {
-        return Delivered::Swept(worker.sweep(call).await);
+        // Only jobs are worth waiting for. What was marked and not sent is sent after its grace.
+        return tokio::select! {
+            swept = worker.sweep(call) => Delivered::Swept(swept),
+            () = closing => Delivered::Closed,
+        };
     }
     let items = worker.read(&received.delivery());
     match reply(&items) {

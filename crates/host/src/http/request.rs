@@ -49,6 +49,7 @@ impl Received {
         let (head, body) = request.into_parts();
         let body = tokio::time::timeout(LONGEST_ARRIVAL, whole(&head.headers, body, longest));
         let body = body.await.map_err(|_| RequestError::TooSlow)??;
+        // What is no UTF-8 becomes U+FFFD, and a name with one in a header is recorded as unreadable.
         let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
         Ok(Self {
             method: head.method.as_str().to_owned(),

@@ -468,3 +468,21 @@ async fn a_sweep_is_answered_with_what_it_did() {
     assert_eq!(away.status, 503);
     assert!(away.body.contains("connection refused"), "{away:?}");
 }
+
+#[tokio::test]
+async fn a_sweep_does_not_keep_a_process_from_ending() {
+    let mut bench = Bench::new();
+    bench.redrives = Some(Arc::new(crate::testing::NoQueue));
+    bench.store.silent.store(true, Ordering::SeqCst);
+    let served = Served::of(&bench).await;
+    let mut connection = served.connect().await;
+    let sweep = post(r#"{"firstclaim":{"sweep":{}}}"#);
+    connection.write_all(sweep.as_bytes()).await.unwrap();
+    let mut asked = bench.store.asked.subscribe();
+    let asked = asked.wait_for(|asked| *asked > 0);
+    timeout(PATIENCE, asked).await.unwrap().unwrap();
+    served.end().await;
+    let answer = Answer::read(&mut connection).await;
+    assert_eq!(answer.status, 503);
+    assert!(answer.body.contains("this process ends"), "{answer:?}");
+}

@@ -171,8 +171,8 @@ impl Resender {
         }
     }
 
-    /// Deletes the ends whose time is over. Failing is told, and no more: the rows are done either way.
-    async fn purge(&self) -> u64 {
+    /// Deletes the ends whose time is over, and tells how many. Failing is told, and no more: the rows are done either way.
+    pub async fn purge(&self) -> u64 {
         let now = self.claims.clock().unix_millis().seconds();
         let mut purged = 0;
         for _ in 0..PURGES {
