@@ -85,6 +85,8 @@ struct Record<'a> {
 
     #[serde(borrow, rename = "eventVersion")]
     event_version: Raw<'a>,
+    #[serde(borrow, rename = "eventSource")]
+    event_source: Text<'a>,
     #[serde(borrow, rename = "eventName")]
     event_name: Text<'a>,
     #[serde(borrow, rename = "eventTime")]
@@ -136,6 +138,7 @@ impl<'a> Record<'a> {
     const fn notification(&self) -> s3::Notification<'_, 'a> {
         s3::Notification {
             event_version: self.event_version,
+            event_source: &self.event_source,
             event_name: &self.event_name,
             event_time: self.event_time,
             response_elements: self.response_elements,

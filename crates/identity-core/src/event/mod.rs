@@ -46,6 +46,7 @@
 //! |---|---|---|---|
 //! | S3 record (direct, in SQS, in SNS) | `s3.object.key` | form: `+` is a space, then `%XX` | Amazon S3 User Guide, "Event message structure" |
 //! | the same from MinIO | `s3.object.key` | form, and `/` is `%2F` | MinIO issues 7665, 15200 |
+//! | the same from Ceph (`eventSource` is `ceph:s3`) | `s3.object.key` | none | ceph/ceph, `rgw_pubsub.cc`; suitenumerique/meet issue 1454 |
 //! | EventBridge | `detail.object.key` | none | Amazon S3 User Guide, "EventBridge event message structure" (its samples) |
 //! | Cloud Storage resource | `name` | none | googleapis/google-cloudevents, its examples |
 //! | Cloud Storage attributes, no body | `objectId` | none | Cloud Storage documentation, "Pub/Sub notifications" |

@@ -2,7 +2,7 @@
 //!
 //! Sources: Amazon S3 User Guide, "Event message structure", "Supported event types" and "EventBridge event message
 //! structure"; MinIO documentation, "Bucket Notifications"; Ceph documentation, "S3 Bucket Notifications
-//! Compatibility".
+//! Compatibility", and `rgw_pubsub.cc`, which writes keys as they are.
 
 use serde::Deserialize;
 
@@ -16,6 +16,7 @@ use crate::identity::{ObjectAddress, ObjectKey, Provider, VersionToken, decode::
 /// What a notification record says.
 pub(super) struct Notification<'r, 'a> {
     pub(super) event_version: Raw<'a>,
+    pub(super) event_source: &'r Text<'a>,
     pub(super) event_name: &'r Text<'a>,
     pub(super) event_time: Raw<'a>,
     pub(super) response_elements: Raw<'a>,
@@ -118,6 +119,12 @@ const RECORD: Layout = Layout {
     version_id: "s3.object.versionId",
 };
 
+/// The same from Ceph.
+const CEPH_RECORD: Layout = Layout {
+    keys: KeyEncoding::Verbatim,
+    ..RECORD
+};
+
 const EVENT_BRIDGE: Layout = Layout {
     keys: KeyEncoding::Verbatim,
     bucket: "detail.bucket",
@@ -147,8 +154,13 @@ pub(super) fn record(record: &Notification<'_, '_>) -> Result<Reading, ReadError
                 request_id: request_id(record.response_elements),
                 ..EventDetails::default()
             };
-            let object = entity.object.object(RECORD.object)?;
-            event(&RECORD, &entity.bucket, object, &object.version_id, details)
+            // The source decides how a key is written, not the shape, which all stores imitate.
+            let layout = match record.event_source.optional("eventSource")? {
+                Some("ceph:s3") => &CEPH_RECORD,
+                _ => &RECORD,
+            };
+            let object = entity.object.object(layout.object)?;
+            event(layout, &entity.bucket, object, &object.version_id, details)
         }
     }
 }
@@ -248,7 +260,15 @@ fn change_of_record(name: &str) -> Option<Change> {
             Change::None(Ignored::Metadata)
         }
         ("ObjectCreated", kind) if !kind.is_empty() => Change::NewObject,
-        ("ObjectRemoved" | "LifecycleExpiration", _) => Change::None(Ignored::Removed),
+        // Ceph: an object that arrived from another zone, by its two names. There is no other event of it in this zone.
+        ("ObjectSynced" | "Replication", "Create") => Change::NewObject,
+        ("ObjectSynced" | "Replication", "Delete" | "DeletionMarkerCreated") => {
+            Change::None(Ignored::Removed)
+        }
+        ("ObjectRemoved" | "LifecycleExpiration" | "BucketRemoved", _)
+        // MinIO, by the names that its documentation and its program give to one event.
+        | ("LifecycleDelMarkerExpiration", "Delete")
+        | ("ILM", "DelMarkerExpirationDelete") => Change::None(Ignored::Removed),
         // Ceph: `ObjectLifecycle:Expiration:Current` and its like.
         ("ObjectLifecycle", kind) if kind.starts_with("Expiration") => {
             Change::None(Ignored::Removed)
@@ -256,7 +276,6 @@ fn change_of_record(name: &str) -> Option<Change> {
         ("ObjectLifecycle", kind) if kind.starts_with("Transition") => {
             Change::None(Ignored::Metadata)
         }
-        // `Replication:Create` is Ceph's for an object that arrived from another zone: a new one, and so not here.
         ("Replication", kind) if kind.starts_with("Operation") => Change::None(Ignored::Metadata),
         (
             "ObjectTagging"
@@ -267,7 +286,11 @@ fn change_of_record(name: &str) -> Option<Change> {
             | "ObjectAccessed"
             | "LifecycleTransition"
             | "IntelligentTiering"
-            | "ReducedRedundancyLostObject",
+            | "ReducedRedundancyLostObject"
+            // MinIO: what was moved to another tier, what its scanner noticed, and buckets.
+            | "ObjectTransition"
+            | "Scanner"
+            | "BucketCreated",
             _,
         ) => Change::None(Ignored::Metadata),
         ("TestEvent", "") => Change::None(Ignored::TestEvent),

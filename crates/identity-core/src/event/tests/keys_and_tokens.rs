@@ -1,6 +1,7 @@
 //! Keys, tokens and details of one object, in both innermost envelopes.
 
 use super::*;
+use crate::identity::{ObjectKey, decode::form_decode};
 
 /// A notification with these fields in `s3.object` beside the key.
 fn with_object(fields: &Value) -> Value {
@@ -204,6 +205,54 @@ fn every_way_to_create_an_object_is_an_event() {
 }
 
 #[test]
+fn ceph_writes_keys_as_they_are() {
+    for key in [
+        "in/roads+rail v2.shp",
+        "in/100%25 cover.shp",
+        "a%2Fb",
+        "%",
+        "東京.tif",
+    ] {
+        let from = |source: Option<&str>| {
+            let mut record = record(&json!({"key": key, "eTag": ETAG, "versionId": ""}));
+            record["eventSource"] = json!(source);
+            event_in(&notification([record])).address.key
+        };
+        assert_eq!(from(Some("ceph:s3")), ObjectKey::verbatim(key), "{key}");
+        // Without a source it is written as S3 does it.
+        let decoded = ObjectKey::decoded(key, form_decode(key));
+        for source in [None, Some("aws:s3"), Some("minio:s3"), Some("Ceph:S3")] {
+            assert_eq!(from(source), decoded, "{key}");
+        }
+    }
+    let mut record = record(&json!({"key": "k", "eTag": ETAG}));
+    record["eventSource"] = json!(["ceph:s3"]);
+    assert!(matches!(
+        error_in(&notification([record]).to_string()),
+        ReadError::WrongType {
+            field: "eventSource",
+            ..
+        }
+    ));
+}
+
+#[test]
+fn what_ceph_synced_from_another_zone_is_a_new_object() {
+    for name in [
+        "ObjectSynced:Create",
+        "s3:ObjectSynced:Create",
+        "Replication:Create",
+    ] {
+        let mut record = record(&json!({"key": "k", "eTag": ETAG}));
+        record["eventSource"] = json!("ceph:s3");
+        let put = event_in(&notification([record.clone()]));
+        record["eventName"] = json!(name);
+        let synced = event_in(&notification([record]));
+        assert_eq!(identity_of(&synced), identity_of(&put), "{name}");
+    }
+}
+
+#[test]
 fn a_copy_onto_itself_is_the_same_object_version() {
     let put = record(&json!({"key": "k", "eTag": ETAG}));
     let mut copy = put.clone();
@@ -238,6 +287,25 @@ fn what_brings_no_new_bytes_is_ignored_by_its_reason() {
         ("s3:ObjectAccessed:Get", Ignored::Metadata),
         ("s3:ObjectCreated:PutTagging", Ignored::Metadata),
         ("s3:ObjectCreated:PutLegalHold", Ignored::Metadata),
+        ("s3:ObjectSynced:Delete", Ignored::Removed),
+        ("ObjectSynced:DeletionMarkerCreated", Ignored::Removed),
+        ("Replication:Delete", Ignored::Removed),
+        ("Replication:DeletionMarkerCreated", Ignored::Removed),
+        (
+            "s3:Replication:OperationCompletedReplication",
+            Ignored::Metadata,
+        ),
+        ("s3:ObjectTransition:Failed", Ignored::Metadata),
+        ("s3:ObjectTransition:Complete", Ignored::Metadata),
+        ("s3:ObjectRemoved:DeleteAllVersions", Ignored::Removed),
+        ("s3:ObjectRemoved:NoOP", Ignored::Removed),
+        ("s3:LifecycleDelMarkerExpiration:Delete", Ignored::Removed),
+        ("s3:ILM:DelMarkerExpirationDelete", Ignored::Removed),
+        ("s3:Scanner:ManyVersions", Ignored::Metadata),
+        ("s3:Scanner:LargeVersions", Ignored::Metadata),
+        ("s3:Scanner:BigPrefix", Ignored::Metadata),
+        ("s3:BucketCreated:*", Ignored::Metadata),
+        ("s3:BucketRemoved:*", Ignored::Removed),
         ("s3:TestEvent", Ignored::TestEvent),
     ] {
         // Nothing else is asked of such a record.
@@ -269,7 +337,8 @@ fn an_event_of_an_unknown_kind_is_an_error_and_not_ignored() {
         "ObjectCreated",
         "ObjectCreated:",
         "objectcreated:put",
-        "Replication:Create",
+        "Replication:Recreate",
+        "ObjectSynced:",
         "ObjectTeleported:Away",
         "INSERT",
         "s3:s3:ObjectCreated:Put",
