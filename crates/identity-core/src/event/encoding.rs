@@ -24,3 +24,8 @@ pub(super) fn decode_base64(text: &str, field: &'static str) -> Result<Vec<u8>, 
 pub(super) fn utf8(bytes: &[u8]) -> Result<&str, ReadError> {
     std::str::from_utf8(bytes).map_err(|source| ReadError::NotUtf8 { source })
 }
+
+/// The text without the byte order mark before it, if there is one: who reads JSON may pass over it (RFC 8259, section 8.1).
+pub(super) fn without_mark(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
+}

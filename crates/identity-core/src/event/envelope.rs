@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use super::{
     Carrier, Delivery, Ignored, Item, MAX_DEPTH, MAX_ITEMS, Origin, ReadContext, ReadError,
     Reading, azure,
-    encoding::utf8,
+    encoding::{utf8, without_mark},
     error::excerpt,
     gcs::{self, Notice},
     handshake,
@@ -79,6 +79,9 @@ struct Record<'a> {
 
     #[serde(borrow, rename = "Sns")]
     sns: Json<Sns<'a>>,
+
+    #[serde(borrow, rename = "requestPayload")]
+    request_payload: Raw<'a>,
 
     #[serde(borrow, rename = "Event")]
     event: Text<'a>,
@@ -197,7 +200,7 @@ impl Reader<'_> {
         let reading = if text.trim_ascii().is_empty() {
             notice.without_body()
         } else {
-            gcs::resource(text, Some(&notice))
+            gcs::resource(without_mark(text), Some(&notice))
         };
         match reading {
             Ok(reading) => self.push(reading, place),
@@ -207,6 +210,7 @@ impl Reader<'_> {
 
     /// A whole JSON text: the payload, or what a message carries.
     pub(super) fn text(&mut self, text: &str, place: &Place) {
+        let text = without_mark(text);
         if place.depth > MAX_DEPTH {
             let limit = MAX_DEPTH;
             return self.unreadable(ReadError::TooDeep { limit }, text, place);
@@ -340,6 +344,8 @@ impl Reader<'_> {
                 Ok(sns) => self.sns(&sns.sns_type, &sns.message, text, place),
                 Err(error) => self.unreadable(error, text(), place),
             }
+        } else if let Some(payload) = record.request_payload {
+            self.text(payload.get(), &place.inside(Carrier::LambdaRecord));
         } else if is_test_event(record) {
             self.push(Reading::Ignored(Ignored::TestEvent), place);
         } else if record.s3.is_present() || record.event_name.is_present() {

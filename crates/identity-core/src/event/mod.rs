@@ -22,21 +22,23 @@
 //! 6. a Storage Queue message (`MessageText`): its text, plain or base64, as text of its own;
 //! 7. an SQS message (`body`/`Body`, `messageId`/`MessageId`): its body, as text of its own;
 //! 8. an SNS notification to a function (`Sns`): its `Message`;
-//! 9. the test event that S3 sends on configuration (`Event` is `s3:TestEvent`);
-//! 10. an S3 record (`s3` or `eventName`);
-//! 11. a wrapped Pub/Sub push (`message`): a Cloud Storage notification by its attributes, else its `data`, as text of
+//! 9. Lambda's record of an asynchronous invocation that failed (`requestPayload`): the payload, as text of its own
+//!    (AWS Lambda Developer Guide, "Capturing records of asynchronous invocations");
+//! 10. the test event that S3 sends on configuration (`Event` is `s3:TestEvent`);
+//! 11. an S3 record (`s3` or `eventName`);
+//! 12. a wrapped Pub/Sub push (`message`): a Cloud Storage notification by its attributes, else its `data`, as text of
 //!     its own;
-//! 12. an invocation of an Azure Functions custom handler (`Metadata`): the blob that `Metadata.Uri` names, else each
+//! 13. an invocation of an Azure Functions custom handler (`Metadata`): the blob that `Metadata.Uri` names, else each
 //!     binding in `Data`, as text of its own or as an HTTP request;
-//! 13. CloudEvents (`specversion`): Eventarc's or Event Grid's, by `type`;
-//! 14. Event Grid's own schema (`eventType`), and its handshake, a [`Reply`];
-//! 15. a message of the blob trigger's own queue (`BlobName`);
-//! 16. a Cloud Storage resource without anything around it (`kind` is `storage#object`);
-//! 17. this program's own envelope (`firstclaim`): an event that was sent again, see [`own`].
+//! 14. CloudEvents (`specversion`): Eventarc's or Event Grid's, by `type`;
+//! 15. Event Grid's own schema (`eventType`), and its handshake, a [`Reply`];
+//! 16. a message of the blob trigger's own queue (`BlobName`);
+//! 17. a Cloud Storage resource without anything around it (`kind` is `storage#object`);
+//! 18. this program's own envelope (`firstclaim`): an event that was sent again, see [`own`].
 //!
 //! Anything else is [`Reading::Unreadable`]: no input gives zero items, so "0 jobs, all well" cannot be said of an
 //! event that nobody understood. One unreadable element never takes its batch with it. Texts inside texts are followed
-//! [`MAX_DEPTH`] levels deep.
+//! [`MAX_DEPTH`] levels deep. A byte order mark before a text is passed over.
 //!
 //! # Which source encodes the key
 //!
@@ -222,6 +224,8 @@ pub enum Carrier {
     Sqs,
     /// A notification of SNS.
     Sns,
+    /// Lambda's record of an invocation that failed.
+    LambdaRecord,
     /// A message of Pub/Sub.
     PubSub,
     /// An event in the CloudEvents form that carries a message.
@@ -241,6 +245,7 @@ impl Carrier {
         match self {
             Self::Sqs => "SQS message",
             Self::Sns => "SNS notification",
+            Self::LambdaRecord => "Lambda failure record",
             Self::PubSub => "Pub/Sub message",
             Self::CloudEvent => "CloudEvents event",
             Self::Functions => "Functions call",

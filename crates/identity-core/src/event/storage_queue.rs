@@ -6,7 +6,7 @@
 use serde::Deserialize;
 
 use super::{
-    encoding::{decode_base64, utf8},
+    encoding::{decode_base64, utf8, without_mark},
     json::{self, Text},
     reader::{Place, Reader},
 };
@@ -36,7 +36,7 @@ impl Reader<'_> {
     /// A text that may be in quotes or in base64.
     pub(super) fn encoded(&mut self, text: &str, field: &'static str, place: &Place) {
         let text = json::unquoted(text.trim_ascii());
-        let start = text.trim_start();
+        let start = without_mark(&text).trim_start();
         if start.is_empty() || start.starts_with(['{', '[']) {
             return self.text(&text, place);
         }

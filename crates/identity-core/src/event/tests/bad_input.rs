@@ -124,7 +124,7 @@ fn what_is_no_json_is_unreadable_as_a_whole() {
         "hello",
         "<xml/>",
         "{'a':1}",
-        "\u{feff}{}",
+        "{}\u{feff}",
         "{\"a\":01}",
     ] {
         assert!(

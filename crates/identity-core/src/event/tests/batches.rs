@@ -249,3 +249,69 @@ fn a_message_that_cannot_be_parsed_can_still_be_answered() {
         assert_eq!(origin.message_group_id.as_deref(), Some("g1"));
     }
 }
+
+#[test]
+fn what_lambda_could_not_deliver_is_read_from_its_record() {
+    let payload = notification([
+        record(&json!({"key": "a", "eTag": ETAG})),
+        record(&json!({"key": "b", "eTag": ETAG})),
+    ]);
+    let failed = json!({
+        "version": "1.0",
+        "timestamp": "2026-01-02T03:10:05.000Z",
+        "requestContext": {
+            "requestId": "e4b46cbf",
+            "functionArn": "arn:aws:lambda:eu-north-1:123456789012:function:firstclaim:$LATEST",
+            "condition": "RetriesExhausted",
+            "approximateInvokeCount": 3,
+        },
+        "requestPayload": payload,
+        "responseContext": {"statusCode": 200, "functionError": "Unhandled"},
+        "responsePayload": {"errorMessage": "the table is away"},
+    });
+    let messages = json!({"Messages": [
+        {"MessageId": "m0", "Body": failed.to_string()},
+        {"MessageId": "m1", "Body": payload.to_string()},
+    ]});
+    let keys = |items: &[Item]| -> Vec<_> {
+        let events = items.iter().map(event_of);
+        events
+            .map(|event| event.address.key.exact().unwrap().to_owned())
+            .collect()
+    };
+    let alone = read_value(&failed);
+    assert_eq!(keys(&alone), ["a", "b"]);
+    assert_eq!(alone[0].carriers.outermost(), Some(Carrier::LambdaRecord));
+    let items = read_value(&messages);
+    assert_eq!(keys(&items), ["a", "b", "a", "b"]);
+    let ids = items.iter().map(|item| item.origin.message_id.as_deref());
+    assert_eq!(
+        ids.collect::<Vec<_>>(),
+        [Some("m0"), Some("m0"), Some("m1"), Some("m1")]
+    );
+}
+
+#[test]
+fn a_byte_order_mark_is_passed_over() {
+    let payload = notification([record(&json!({"key": "a", "eTag": ETAG}))]).to_string();
+    let expected = identity_of(event_of(&read_text(&payload)[0]));
+    let marked = format!("\u{feff}{payload}");
+    for text in [
+        marked.clone(),
+        format!("\u{feff} \n{payload}"),
+        json!({"Messages": [{"MessageId": "m", "Body": &marked}]}).to_string(),
+        json!({"MessageId": "m", "MessageText": &marked}).to_string(),
+        json!({"MessageId": "m", "MessageText": base64(&marked)}).to_string(),
+        json!({"MessageId": "m", "MessageText": json!(marked).to_string()}).to_string(),
+    ] {
+        assert_eq!(
+            identity_of(event_of(&read_text(&text)[0])),
+            expected,
+            "{text}"
+        );
+    }
+    // One alone is no event, and a second is none.
+    for text in ["\u{feff}".to_owned(), format!("\u{feff}{marked}")] {
+        unreadable_of(read_text(&text));
+    }
+}
