@@ -54,7 +54,8 @@ pub(crate) fn key(args: &KeyArgs) -> Result<Ended, Failure> {
             match keyed {
                 Ok(keyed) => print(&path, &keyed, args.json)?,
                 Err(error) => {
-                    output::complain(&format!("{path}: {}", error_chain(&error)));
+                    let what = format!("{path}: {}", error_chain(&error));
+                    output::complain(&output::printable(&what, output::COMPLAINT));
                     ended = Ended::WithFailures;
                 }
             }
@@ -66,6 +67,7 @@ pub(crate) fn key(args: &KeyArgs) -> Result<Ended, Failure> {
 
 fn print(path: &str, keyed: &Keyed, json: bool) -> Result<(), Failure> {
     for suffix in &keyed.missing {
+        let path = output::printable(path, output::COMPLAINT);
         output::complain(&format!(
             "warning: {path}: there is no {suffix} beside it; the key is of what there is"
         ));
