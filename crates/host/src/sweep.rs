@@ -64,7 +64,7 @@ impl Worker {
             Some(left) => tokio::select! {
                 swept = resender.sweep(false, &mut count) => Some(swept),
                 () = self.clock().sleep(for_jobs(left)) => {
-                    self.purge(&resender, (left - for_jobs(left)) / 2).await;
+                    self.purge(resender, (left - for_jobs(left)) / 2).await;
                     None
                 }
             },
