@@ -154,7 +154,7 @@ variable "reserved_concurrency" {
 }
 
 variable "environment" {
-  description = "Further environment variables of the function, for its jobs. The program's own are set here, but for FIRSTCLAIM_CONCURRENCY and FIRSTCLAIM_DISPATCH_QUEUE."
+  description = "Further environment variables of the function, for its jobs. Not for passwords: plans, the state and everybody who may read the function show them. The program's own are set here, but for FIRSTCLAIM_CONCURRENCY and FIRSTCLAIM_DISPATCH_QUEUE."
   type        = map(string)
   default     = {}
 

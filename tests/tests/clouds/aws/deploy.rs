@@ -160,6 +160,7 @@ fn the_files_are_formatted() {
 fn policies_are_narrow_and_bad_settings_are_refused() {
     let deployment = Deployment::new(&server("TEST_MOTO_URL"), &[]);
     deployment.validate();
+    common(&deployment);
     for source in ["sqs", "direct", "sns", "eventbridge"] {
         let plan = deployment.plan(&[
             ("bucket", "geo-in"),
@@ -204,6 +205,23 @@ fn policies_are_narrow_and_bad_settings_are_refused() {
         assert_eq!(senders(&policies, address), refused, "{source}");
     }
     refused(&deployment);
+}
+
+/// What does not depend on where events come from.
+fn common(deployment: &Deployment) {
+    let plan = deployment.plan(&[("environment", r#"{"DB_PASSWORD":"hunter2"}"#)]);
+    no_secret_is_printed(&plan);
+}
+
+/// What people set for their jobs may be a password, and continuous integration keeps what an apply prints.
+fn no_secret_is_printed(plan: &Value) {
+    let outputs = plan["output_changes"].as_object().unwrap();
+    let told = &outputs["environment"]["after_sensitive"];
+    assert_eq!(*told, true, "{}", outputs["environment"]);
+    for (name, output) in outputs {
+        let secret = output["after"].to_string().contains("hunter2");
+        assert!(!secret || output["after_sensitive"] == true, "{name}");
+    }
 }
 
 /// Every check: settings that just fail several at once, for a plan takes seconds, and what is said of each.
