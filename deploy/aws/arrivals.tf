@@ -56,12 +56,15 @@ resource "aws_s3_bucket_notification" "objects" {
   ]
 }
 
+# By ARN: it is part of the function and goes with it, and the name does not change when the function is made anew.
+# https://docs.aws.amazon.com/lambda/latest/dg/access-control-resource-based.html
+# https://github.com/hashicorp/terraform-provider-aws/issues/46632
 resource "aws_lambda_permission" "bucket" {
   count = local.direct
 
   statement_id   = "Bucket"
   action         = "lambda:InvokeFunction"
-  function_name  = aws_lambda_function.handler.function_name
+  function_name  = aws_lambda_function.handler.arn
   principal      = "s3.amazonaws.com"
   source_arn     = local.bucket_arn
   source_account = local.account

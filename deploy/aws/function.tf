@@ -76,9 +76,9 @@ resource "aws_lambda_event_source_mapping" "queue" {
   }
 }
 
-# Invocations without a queue: direct events and sweeps.
+# Invocations without a queue: direct events and sweeps. By ARN, as the bucket's permission is, and for the same reason.
 resource "aws_lambda_function_event_invoke_config" "handler" {
-  function_name                = aws_lambda_function.handler.function_name
+  function_name                = aws_lambda_function.handler.arn
   maximum_event_age_in_seconds = 21600
   maximum_retry_attempts       = 2
 

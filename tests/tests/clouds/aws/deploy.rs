@@ -419,4 +419,36 @@ fn it_is_applied_and_nothing_is_left_to_change() {
         .filter(|change| !is_motos(change))
         .collect();
     assert!(left.is_empty(), "{left:#?}");
+    the_image_takes_along_what_belongs_to_the_function(&deployment);
+}
+
+/// A function that is made anew has lost its permissions and how it is invoked, which are parts of it.
+/// <https://docs.aws.amazon.com/lambda/latest/dg/access-control-resource-based.html>
+fn the_image_takes_along_what_belongs_to_the_function(deployment: &Deployment) {
+    let image = "123456789012.dkr.ecr.eu-central-1.amazonaws.com/firstclaim:1";
+    let plan = deployment.plan(&[("image", image), ("source_kind", "direct")]);
+    let actions = |address: &str| {
+        let changes = plan["resource_changes"].as_array().unwrap();
+        let change = changes.iter().find(|change| change["address"] == address);
+        change.unwrap()["change"]["actions"].clone()
+    };
+    let anew = json!(["delete", "create"]);
+    assert_eq!(actions("aws_lambda_function.handler"), anew);
+    assert_eq!(
+        actions("aws_lambda_function_event_invoke_config.handler"),
+        anew
+    );
+    // What is not there yet cannot be replaced: the permission must name what changes with the function.
+    let configured = plan["configuration"]["root_module"]["resources"]
+        .as_array()
+        .unwrap();
+    let permission = configured
+        .iter()
+        .find(|resource| resource["address"] == "aws_lambda_permission.bucket")
+        .unwrap();
+    let names = texts(&permission["expressions"]["function_name"]["references"]);
+    assert!(
+        names.contains(&"aws_lambda_function.handler.arn"),
+        "{names:?}"
+    );
 }
