@@ -229,12 +229,13 @@ variable "max_attempts" {
 variable "done_ttl_seconds" {
   description = "How long a done claim is kept at least (DEDUP_TTL_SECONDS). An event that comes later runs its job again."
   type        = number
-  default     = 1209600
+  default     = 2764800
 
   validation {
-    # A message may wait this long in the dead-letter queue before somebody moves it back.
-    condition     = var.done_ttl_seconds >= 1209600
-    error_message = "Done claims must be kept for at least 1,209,600 seconds (14 days): so long may a message wait in a queue."
+    # A message may wait 14 days in the dead-letter queue before somebody moves it back, which makes it a new one:
+    # https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-configure-dead-letter-queue-redrive.html
+    condition     = var.done_ttl_seconds >= 1209600 + var.retention_seconds
+    error_message = "done_ttl_seconds (${var.done_ttl_seconds}) must be at least ${1209600 + var.retention_seconds}: 14 days in the dead-letter queue, and then retention_seconds in the queue once more."
   }
 }
 
@@ -269,9 +270,9 @@ variable "max_receives" {
 }
 
 variable "retention_seconds" {
-  description = "How long a message waits in the queue. Those in the dead-letter queue wait 14 days from when they were sent."
+  description = "How long a message waits in the queue. Those in the dead-letter queue wait 14 days from when they were sent: people have at least the difference to look at them."
   type        = number
-  default     = 345600
+  default     = 864000
 
   validation {
     condition     = var.retention_seconds >= 3600 && var.retention_seconds < 1209600

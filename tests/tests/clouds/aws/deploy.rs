@@ -209,9 +209,16 @@ fn policies_are_narrow_and_bad_settings_are_refused() {
 
 /// What does not depend on where events come from.
 fn common(deployment: &Deployment) {
-    let plan = deployment.plan(&[("environment", r#"{"DB_PASSWORD":"hunter2"}"#)]);
+    let topics = format!("[\"{TOPIC}\"]");
+    let plan = deployment.plan(&[
+        ("environment", r#"{"DB_PASSWORD":"hunter2"}"#),
+        ("alarm_topic_arns", &topics),
+    ]);
     no_secret_is_printed(&plan);
+    a_backlog_is_told_before_it_expires(&plan);
 }
+
+const TOPIC: &str = "arn:aws:sns:eu-central-1:123456789012:people";
 
 /// What people set for their jobs may be a password, and continuous integration keeps what an apply prints.
 fn no_secret_is_printed(plan: &Value) {
@@ -222,6 +229,29 @@ fn no_secret_is_printed(plan: &Value) {
         let secret = output["after"].to_string().contains("hunter2");
         assert!(!secret || output["after_sensitive"] == true, "{name}");
     }
+}
+
+/// A message that was never received is in no dead-letter queue and no claim: its age alone tells of it.
+fn a_backlog_is_told_before_it_expires(plan: &Value) {
+    let seconds = |address: &str| {
+        let kept = &values(plan, address)["message_retention_seconds"];
+        kept.as_u64().unwrap()
+    };
+    let kept = seconds("aws_sqs_queue.events");
+    assert!(kept >= 10 * 24 * 60 * 60, "{kept}");
+    assert!(kept < seconds("aws_sqs_queue.dead_letters"), "{kept}");
+    let alarm = values(plan, "aws_cloudwatch_metric_alarm.backlog");
+    assert_eq!(alarm["metric_name"], "ApproximateAgeOfOldestMessage");
+    assert_eq!(alarm["dimensions"]["QueueName"], "firstclaim-events");
+    assert_eq!(alarm["threshold"].as_u64().unwrap() * 2, kept);
+    let neighbour = values(
+        plan,
+        "aws_cloudwatch_metric_alarm.queue_not_empty[\"dead-letters\"]",
+    );
+    for field in ["treat_missing_data", "alarm_actions", "ok_actions"] {
+        assert_eq!(alarm[field], neighbour[field], "{field}");
+    }
+    assert_eq!(alarm["alarm_actions"], json!([TOPIC]));
 }
 
 /// Every check: settings that just fail several at once, for a plan takes seconds, and what is said of each.
@@ -238,7 +268,7 @@ fn refused(deployment: &Deployment) {
                 ("create_bucket", "false"),
                 ("prefix", "in*"),
                 ("source_kind", "kinesis"),
-                ("done_ttl_seconds", "1209599"),
+                ("done_ttl_seconds", "2073599"),
                 ("batch_size", "11"),
                 ("lease_seconds", "30.5"),
                 ("max_attempts", "2000000"),
@@ -252,7 +282,7 @@ fn refused(deployment: &Deployment) {
                 "must be named by the variable bucket",
                 "must not contain *, ? or $",
                 "must be sqs, direct, sns or eventbridge",
-                "at least 1,209,600 seconds",
+                "done_ttl_seconds (2073599) must be at least 2073600",
                 "A batch has 1 to 10 messages",
                 "10 to 86,400 whole seconds",
                 "1 to 1,000,000 attempts",
