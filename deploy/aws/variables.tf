@@ -148,9 +148,16 @@ variable "timeout_seconds" {
 }
 
 variable "reserved_concurrency" {
-  description = "Concurrent invocations kept for the function, which is also its limit. -1: neither."
+  description = "Concurrent invocations kept for the function, which is also its limit. -1: neither. To stop the function set poll = false."
   type        = number
   default     = -1
+  nullable    = false
+
+  validation {
+    # The queue starts two at least: https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html
+    condition     = var.reserved_concurrency == -1 || var.reserved_concurrency >= 2
+    error_message = "reserved_concurrency must be -1, or at least 2: messages that are taken and then throttled end in the dead-letter queue, and no job has seen them. To stop the function set poll = false."
+  }
 }
 
 variable "environment" {
@@ -303,13 +310,19 @@ variable "batching_window_seconds" {
 }
 
 variable "max_concurrency" {
-  description = "Invocations that the queue may start side by side. Null: as many as the account allows."
+  description = "Invocations that the queue may start side by side, out of those that all functions of the account share. Null: 100, or reserved_concurrency if that is less."
   type        = number
   default     = null
 
   validation {
     condition     = var.max_concurrency == null ? true : var.max_concurrency >= 2 && var.max_concurrency <= 1000
     error_message = "max_concurrency must be 2 to 1,000, or null."
+  }
+
+  validation {
+    # https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html
+    condition     = var.max_concurrency == null ? true : var.reserved_concurrency == -1 || var.max_concurrency <= var.reserved_concurrency
+    error_message = "max_concurrency (${coalesce(var.max_concurrency, 0)}) must be at most reserved_concurrency (${var.reserved_concurrency}): what the queue starts beyond it is throttled, and ends in the dead-letter queue."
   }
 }
 

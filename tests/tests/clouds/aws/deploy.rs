@@ -161,16 +161,27 @@ fn policies_are_narrow_and_bad_settings_are_refused() {
     let deployment = Deployment::new(&server("TEST_MOTO_URL"), &[]);
     deployment.validate();
     common(&deployment);
-    for source in ["sqs", "direct", "sns", "eventbridge"] {
-        let plan = deployment.plan(&[
+    for (source, reserved, most, expected) in [
+        ("sqs", "10", "", 10),
+        ("direct", "500", "", 100),
+        ("sns", "500", "200", 200),
+        ("eventbridge", "-1", "1000", 1000),
+    ] {
+        let mut variables = vec![
             ("bucket", "geo-in"),
             ("source_kind", source),
             ("prefix", "in/"),
+            ("reserved_concurrency", reserved),
             (
                 "object_key_arn",
                 "arn:aws:kms:eu-central-1:123456789012:key/k",
             ),
-        ]);
+        ];
+        if !most.is_empty() {
+            variables.push(("max_concurrency", most));
+        }
+        let plan = deployment.plan(&variables);
+        the_queue_takes_no_more_than_may_run(&plan, expected);
         let policies = policies(&plan);
         // Two roles, whom they trust, and the queue; what is between may use the dead-letter queue, and the topic has one of
         // its own.
@@ -216,6 +227,7 @@ fn common(deployment: &Deployment) {
     ]);
     no_secret_is_printed(&plan);
     a_backlog_is_told_before_it_expires(&plan);
+    the_queue_takes_no_more_than_may_run(&plan, 100);
 }
 
 const TOPIC: &str = "arn:aws:sns:eu-central-1:123456789012:people";
@@ -254,10 +266,17 @@ fn a_backlog_is_told_before_it_expires(plan: &Value) {
     assert_eq!(alarm["alarm_actions"], json!([TOPIC]));
 }
 
+/// What is taken beyond what may run is throttled, and ends as dead letters.
+fn the_queue_takes_no_more_than_may_run(plan: &Value, expected: u64) {
+    let mapping = values(plan, "aws_lambda_event_source_mapping.queue");
+    let most = &mapping["scaling_config"][0]["maximum_concurrency"];
+    assert_eq!(*most, expected);
+}
+
 /// Every check: settings that just fail several at once, for a plan takes seconds, and what is said of each.
 fn refused(deployment: &Deployment) {
     type Case<'case> = (&'case [(&'case str, &'case str)], &'case [&'case str]);
-    let cases: [Case<'_>; 4] = [
+    let cases: [Case<'_>; 5] = [
         (
             &[("zip", "missing.zip")],
             &["There is no missing.zip: `cargo xtask dist aws x86_64` makes it"],
@@ -269,6 +288,7 @@ fn refused(deployment: &Deployment) {
                 ("prefix", "in*"),
                 ("source_kind", "kinesis"),
                 ("done_ttl_seconds", "2073599"),
+                ("reserved_concurrency", "0"),
                 ("batch_size", "11"),
                 ("lease_seconds", "30.5"),
                 ("max_attempts", "2000000"),
@@ -283,6 +303,7 @@ fn refused(deployment: &Deployment) {
                 "must not contain *, ? or $",
                 "must be sqs, direct, sns or eventbridge",
                 "done_ttl_seconds (2073599) must be at least 2073600",
+                "reserved_concurrency must be -1, or at least 2",
                 "A batch has 1 to 10 messages",
                 "10 to 86,400 whole seconds",
                 "1 to 1,000,000 attempts",
@@ -291,6 +312,10 @@ fn refused(deployment: &Deployment) {
                 "must be rate(…) or cron(…)",
                 "environment must not have FIRSTCLAIM_",
             ],
+        ),
+        (
+            &[("reserved_concurrency", "10"), ("max_concurrency", "11")],
+            &["max_concurrency (11) must be at most reserved_concurrency (10)"],
         ),
         (
             &[
