@@ -3,7 +3,10 @@
 locals {
   # Everything that makes an object: uploads in one part and in many, copies, and forms.
   created = ["s3:ObjectCreated:*"]
-  prefix  = var.prefix == "" ? null : var.prefix
+
+  # S3's notifications take it URL-encoded, a blank as +; all others take it as it is:
+  # https://docs.aws.amazon.com/AmazonS3/latest/userguide/notification-how-to-filtering.html
+  prefix = var.prefix == "" ? null : replace(urlencode(var.prefix), "%2F", "/")
 
   through_topic = var.source_kind == "sns" ? 1 : 0
   through_bus   = var.source_kind == "eventbridge" ? 1 : 0

@@ -61,7 +61,7 @@ variable "notify" {
 }
 
 variable "prefix" {
-  description = "Only objects whose keys begin with this are jobs, and can be read. Empty: all."
+  description = "Only objects whose keys begin with this, as it is written and not URL-encoded, are jobs, and can be read. Empty: all."
   type        = string
   default     = ""
 

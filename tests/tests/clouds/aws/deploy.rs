@@ -161,16 +161,21 @@ fn policies_are_narrow_and_bad_settings_are_refused() {
     let deployment = Deployment::new(&server("TEST_MOTO_URL"), &[]);
     deployment.validate();
     common(&deployment);
-    for (source, reserved, most, expected) in [
-        ("sqs", "10", "", 10),
-        ("direct", "500", "", 100),
-        ("sns", "500", "200", 200),
-        ("eventbridge", "-1", "1000", 1000),
+    let [lake, words, signs] = [
+        "landing/region=eu/",
+        "Aufträge/region=eu west/",
+        "a+b&c@d,e:f/",
+    ];
+    for (source, prefix, reserved, most, expected) in [
+        ("sqs", lake, "10", "", 10),
+        ("direct", signs, "500", "", 100),
+        ("sns", words, "500", "200", 200),
+        ("eventbridge", words, "-1", "1000", 1000),
     ] {
         let mut variables = vec![
             ("bucket", "geo-in"),
             ("source_kind", source),
-            ("prefix", "in/"),
+            ("prefix", prefix),
             ("reserved_concurrency", reserved),
             (
                 "object_key_arn",
@@ -181,6 +186,7 @@ fn policies_are_narrow_and_bad_settings_are_refused() {
             variables.push(("max_concurrency", most));
         }
         let plan = deployment.plan(&variables);
+        prefixes_are_encoded_where_s3_decodes_them(&plan, source, prefix);
         the_queue_takes_no_more_than_may_run(&plan, expected);
         let policies = policies(&plan);
         // Two roles, whom they trust, and the queue; what is between may use the dead-letter queue, and the topic has one of
@@ -271,6 +277,55 @@ fn the_queue_takes_no_more_than_may_run(plan: &Value, expected: u64) {
     let mapping = values(plan, "aws_lambda_event_source_mapping.queue");
     let most = &mapping["scaling_config"][0]["maximum_concurrency"];
     assert_eq!(*most, expected);
+}
+
+/// What S3 compares keys with when this is the filter of a notification: it is URL-encoded, a blank as `+`.
+/// <https://docs.aws.amazon.com/AmazonS3/latest/userguide/notification-how-to-filtering.html>
+fn decoded(filter: &str) -> String {
+    let mut decoded = Vec::new();
+    let mut bytes = filter.bytes();
+    while let Some(byte) = bytes.next() {
+        decoded.push(match byte {
+            b'+' => b' ',
+            b'%' => {
+                let digits = [bytes.next().unwrap(), bytes.next().unwrap()];
+                u8::from_str_radix(std::str::from_utf8(&digits).unwrap(), 16).unwrap()
+            }
+            plain => {
+                let safe = plain.is_ascii_alphanumeric() || b"/-_.~".contains(&plain);
+                assert!(safe, "{filter} is not encoded");
+                plain
+            }
+        });
+    }
+    String::from_utf8(decoded).unwrap()
+}
+
+/// The emulator compares the filter as it is, so only the plan can tell.
+fn prefixes_are_encoded_where_s3_decodes_them(plan: &Value, source: &str, prefix: &str) {
+    let notification = values(plan, "aws_s3_bucket_notification.objects[0]");
+    let target = match source {
+        "sqs" => "queue",
+        "sns" => "topic",
+        "direct" => "lambda_function",
+        _ => "",
+    };
+    if target.is_empty() {
+        let rule = values(plan, "aws_cloudwatch_event_rule.objects[0]");
+        let pattern: Value = serde_json::from_str(rule["event_pattern"].as_str().unwrap()).unwrap();
+        assert_eq!(pattern["detail"]["object"]["key"][0]["prefix"], prefix);
+    } else {
+        let filter = notification[target][0]["filter_prefix"].as_str().unwrap();
+        assert_eq!(decoded(filter), prefix);
+    }
+    let policies = policies(plan);
+    let (_, policy) = policies
+        .iter()
+        .find(|(address, _)| address == "aws_iam_role_policy.function")
+        .unwrap();
+    let objects = format!("arn:aws:s3:::geo-in/{prefix}*");
+    let may_read = allowed(policy).contains(&("s3:GetObject", objects.as_str()));
+    assert!(may_read, "{source}: {policy:#}");
 }
 
 /// Every check: settings that just fail several at once, for a plan takes seconds, and what is said of each.
