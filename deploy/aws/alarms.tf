@@ -21,6 +21,24 @@ resource "aws_cloudwatch_metric_alarm" "queue_not_empty" {
   ok_actions          = var.alarm_topic_arns
 }
 
+# What is never received is in no dead-letter queue and in no claim, and expires: nothing else tells of it.
+# https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-available-cloudwatch-metrics.html
+resource "aws_cloudwatch_metric_alarm" "backlog" {
+  alarm_name          = "${var.name}-backlog"
+  alarm_description   = "Messages have waited in ${aws_sqs_queue.events.name} for half of the time that they are kept: they are not taken, or not fast enough."
+  namespace           = "AWS/SQS"
+  metric_name         = "ApproximateAgeOfOldestMessage"
+  dimensions          = { QueueName = aws_sqs_queue.events.name }
+  statistic           = "Maximum"
+  period              = 300
+  evaluation_periods  = 1
+  comparison_operator = "GreaterThanThreshold"
+  threshold           = var.retention_seconds / 2
+  treat_missing_data  = "notBreaching"
+  alarm_actions       = var.alarm_topic_arns
+  ok_actions          = var.alarm_topic_arns
+}
+
 # Metrics of the program. A failed job of a queue is no failed invocation: its message is named in the answer.
 locals {
   program_alarms = {

@@ -3,7 +3,10 @@
 locals {
   # Everything that makes an object: uploads in one part and in many, copies, and forms.
   created = ["s3:ObjectCreated:*"]
-  prefix  = var.prefix == "" ? null : var.prefix
+
+  # S3's notifications take it URL-encoded, a blank as +; all others take it as it is:
+  # https://docs.aws.amazon.com/AmazonS3/latest/userguide/notification-how-to-filtering.html
+  prefix = var.prefix == "" ? null : replace(urlencode(var.prefix), "%2F", "/")
 
   through_topic = var.source_kind == "sns" ? 1 : 0
   through_bus   = var.source_kind == "eventbridge" ? 1 : 0
@@ -56,12 +59,15 @@ resource "aws_s3_bucket_notification" "objects" {
   ]
 }
 
+# By ARN: it is part of the function and goes with it, and the name does not change when the function is made anew.
+# https://docs.aws.amazon.com/lambda/latest/dg/access-control-resource-based.html
+# https://github.com/hashicorp/terraform-provider-aws/issues/46632
 resource "aws_lambda_permission" "bucket" {
   count = local.direct
 
   statement_id   = "Bucket"
   action         = "lambda:InvokeFunction"
-  function_name  = aws_lambda_function.handler.function_name
+  function_name  = aws_lambda_function.handler.arn
   principal      = "s3.amazonaws.com"
   source_arn     = local.bucket_arn
   source_account = local.account

@@ -3,6 +3,11 @@
 locals {
   zip = coalesce(var.zip, "${path.module}/../../target/dist/aws/bootstrap-${var.architecture}.zip")
 
+  # The queue's mapping does not heed what is reserved for the function: it takes messages that are throttled then.
+  # https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html
+  default_concurrency = var.reserved_concurrency == -1 ? 100 : min(100, var.reserved_concurrency)
+  max_concurrency     = coalesce(var.max_concurrency, local.default_concurrency)
+
   environment = {
     DEDUP_TABLE              = aws_dynamodb_table.claims.name
     DEDUP_TTL_SECONDS        = tostring(var.done_ttl_seconds)
@@ -67,18 +72,14 @@ resource "aws_lambda_event_source_mapping" "queue" {
   maximum_batching_window_in_seconds = var.batching_window_seconds
   enabled                            = var.poll
 
-  dynamic "scaling_config" {
-    for_each = var.max_concurrency[*]
-
-    content {
-      maximum_concurrency = scaling_config.value
-    }
+  scaling_config {
+    maximum_concurrency = local.max_concurrency
   }
 }
 
-# Invocations without a queue: direct events and sweeps.
+# Invocations without a queue: direct events and sweeps. By ARN, as the bucket's permission is, and for the same reason.
 resource "aws_lambda_function_event_invoke_config" "handler" {
-  function_name                = aws_lambda_function.handler.function_name
+  function_name                = aws_lambda_function.handler.arn
   maximum_event_age_in_seconds = 21600
   maximum_retry_attempts       = 2
 

@@ -63,4 +63,8 @@ output "log_group" {
 output "environment" {
   description = "The function's environment variables."
   value       = merge(local.environment, var.environment)
+
+  # What people set for their jobs may be a password: https://developer.hashicorp.com/terraform/language/values/outputs.
+  # AWS advises against keeping one there at all: https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html.
+  sensitive = true
 }

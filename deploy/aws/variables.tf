@@ -61,7 +61,7 @@ variable "notify" {
 }
 
 variable "prefix" {
-  description = "Only objects whose keys begin with this are jobs, and can be read. Empty: all."
+  description = "Only objects whose keys begin with this, as it is written and not URL-encoded, are jobs, and can be read. Empty: all."
   type        = string
   default     = ""
 
@@ -148,13 +148,20 @@ variable "timeout_seconds" {
 }
 
 variable "reserved_concurrency" {
-  description = "Concurrent invocations kept for the function, which is also its limit. -1: neither."
+  description = "Concurrent invocations kept for the function, which is also its limit. -1: neither. To stop the function set poll = false."
   type        = number
   default     = -1
+  nullable    = false
+
+  validation {
+    # The queue starts two at least: https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html
+    condition     = var.reserved_concurrency == -1 || var.reserved_concurrency >= 2
+    error_message = "reserved_concurrency must be -1, or at least 2: messages that are taken and then throttled end in the dead-letter queue, and no job has seen them. To stop the function set poll = false."
+  }
 }
 
 variable "environment" {
-  description = "Further environment variables of the function, for its jobs. The program's own are set here, but for FIRSTCLAIM_CONCURRENCY and FIRSTCLAIM_DISPATCH_QUEUE."
+  description = "Further environment variables of the function, for its jobs. Not for passwords: plans, the state and everybody who may read the function show them. The program's own are set here, but for FIRSTCLAIM_CONCURRENCY and FIRSTCLAIM_DISPATCH_QUEUE."
   type        = map(string)
   default     = {}
 
@@ -229,12 +236,13 @@ variable "max_attempts" {
 variable "done_ttl_seconds" {
   description = "How long a done claim is kept at least (DEDUP_TTL_SECONDS). An event that comes later runs its job again."
   type        = number
-  default     = 1209600
+  default     = 2764800
 
   validation {
-    # A message may wait this long in the dead-letter queue before somebody moves it back.
-    condition     = var.done_ttl_seconds >= 1209600
-    error_message = "Done claims must be kept for at least 1,209,600 seconds (14 days): so long may a message wait in a queue."
+    # A message may wait 14 days in the dead-letter queue before somebody moves it back, which makes it a new one:
+    # https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-configure-dead-letter-queue-redrive.html
+    condition     = var.done_ttl_seconds >= 1209600 + var.retention_seconds
+    error_message = "done_ttl_seconds (${var.done_ttl_seconds}) must be at least ${1209600 + var.retention_seconds}: 14 days in the dead-letter queue, and then retention_seconds in the queue once more."
   }
 }
 
@@ -269,9 +277,9 @@ variable "max_receives" {
 }
 
 variable "retention_seconds" {
-  description = "How long a message waits in the queue. Those in the dead-letter queue wait 14 days from when they were sent."
+  description = "How long a message waits in the queue. Those in the dead-letter queue wait 14 days from when they were sent: people have at least the difference to look at them."
   type        = number
-  default     = 345600
+  default     = 864000
 
   validation {
     condition     = var.retention_seconds >= 3600 && var.retention_seconds < 1209600
@@ -302,13 +310,19 @@ variable "batching_window_seconds" {
 }
 
 variable "max_concurrency" {
-  description = "Invocations that the queue may start side by side. Null: as many as the account allows."
+  description = "Invocations that the queue may start side by side, out of those that all functions of the account share. Null: 100, or reserved_concurrency if that is less."
   type        = number
   default     = null
 
   validation {
     condition     = var.max_concurrency == null ? true : var.max_concurrency >= 2 && var.max_concurrency <= 1000
     error_message = "max_concurrency must be 2 to 1,000, or null."
+  }
+
+  validation {
+    # https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html
+    condition     = var.max_concurrency == null ? true : var.reserved_concurrency == -1 || var.max_concurrency <= var.reserved_concurrency
+    error_message = "max_concurrency (${coalesce(var.max_concurrency, 0)}) must be at most reserved_concurrency (${var.reserved_concurrency}): what the queue starts beyond it is throttled, and ends in the dead-letter queue."
   }
 }
 

@@ -160,16 +160,34 @@ fn the_files_are_formatted() {
 fn policies_are_narrow_and_bad_settings_are_refused() {
     let deployment = Deployment::new(&server("TEST_MOTO_URL"), &[]);
     deployment.validate();
-    for source in ["sqs", "direct", "sns", "eventbridge"] {
-        let plan = deployment.plan(&[
+    common(&deployment);
+    let [lake, words, signs] = [
+        "landing/region=eu/",
+        "Aufträge/region=eu west/",
+        "a+b&c@d,e:f/",
+    ];
+    for (source, prefix, reserved, most, expected) in [
+        ("sqs", lake, "10", "", 10),
+        ("direct", signs, "500", "", 100),
+        ("sns", words, "500", "200", 200),
+        ("eventbridge", words, "-1", "1000", 1000),
+    ] {
+        let mut variables = vec![
             ("bucket", "geo-in"),
             ("source_kind", source),
-            ("prefix", "in/"),
+            ("prefix", prefix),
+            ("reserved_concurrency", reserved),
             (
                 "object_key_arn",
                 "arn:aws:kms:eu-central-1:123456789012:key/k",
             ),
-        ]);
+        ];
+        if !most.is_empty() {
+            variables.push(("max_concurrency", most));
+        }
+        let plan = deployment.plan(&variables);
+        prefixes_are_encoded_where_s3_decodes_them(&plan, source, prefix);
+        the_queue_takes_no_more_than_may_run(&plan, expected);
         let policies = policies(&plan);
         // Two roles, whom they trust, and the queue; what is between may use the dead-letter queue, and the topic has one of
         // its own.
@@ -206,10 +224,114 @@ fn policies_are_narrow_and_bad_settings_are_refused() {
     refused(&deployment);
 }
 
+/// What does not depend on where events come from.
+fn common(deployment: &Deployment) {
+    let topics = format!("[\"{TOPIC}\"]");
+    let plan = deployment.plan(&[
+        ("environment", r#"{"DB_PASSWORD":"hunter2"}"#),
+        ("alarm_topic_arns", &topics),
+    ]);
+    no_secret_is_printed(&plan);
+    a_backlog_is_told_before_it_expires(&plan);
+    the_queue_takes_no_more_than_may_run(&plan, 100);
+}
+
+const TOPIC: &str = "arn:aws:sns:eu-central-1:123456789012:people";
+
+/// What people set for their jobs may be a password, and continuous integration keeps what an apply prints.
+fn no_secret_is_printed(plan: &Value) {
+    let outputs = plan["output_changes"].as_object().unwrap();
+    let told = &outputs["environment"]["after_sensitive"];
+    assert_eq!(*told, true, "{}", outputs["environment"]);
+    for (name, output) in outputs {
+        let secret = output["after"].to_string().contains("hunter2");
+        assert!(!secret || output["after_sensitive"] == true, "{name}");
+    }
+}
+
+/// A message that was never received is in no dead-letter queue and no claim: its age alone tells of it.
+fn a_backlog_is_told_before_it_expires(plan: &Value) {
+    let seconds = |address: &str| {
+        let kept = &values(plan, address)["message_retention_seconds"];
+        kept.as_u64().unwrap()
+    };
+    let kept = seconds("aws_sqs_queue.events");
+    assert!(kept >= 10 * 24 * 60 * 60, "{kept}");
+    assert!(kept < seconds("aws_sqs_queue.dead_letters"), "{kept}");
+    let alarm = values(plan, "aws_cloudwatch_metric_alarm.backlog");
+    assert_eq!(alarm["metric_name"], "ApproximateAgeOfOldestMessage");
+    assert_eq!(alarm["dimensions"]["QueueName"], "firstclaim-events");
+    assert_eq!(alarm["threshold"].as_u64().unwrap() * 2, kept);
+    let neighbour = values(
+        plan,
+        "aws_cloudwatch_metric_alarm.queue_not_empty[\"dead-letters\"]",
+    );
+    for field in ["treat_missing_data", "alarm_actions", "ok_actions"] {
+        assert_eq!(alarm[field], neighbour[field], "{field}");
+    }
+    assert_eq!(alarm["alarm_actions"], json!([TOPIC]));
+}
+
+/// What is taken beyond what may run is throttled, and ends as dead letters.
+fn the_queue_takes_no_more_than_may_run(plan: &Value, expected: u64) {
+    let mapping = values(plan, "aws_lambda_event_source_mapping.queue");
+    let most = &mapping["scaling_config"][0]["maximum_concurrency"];
+    assert_eq!(*most, expected);
+}
+
+/// What S3 compares keys with when this is the filter of a notification: it is URL-encoded, a blank as `+`.
+/// <https://docs.aws.amazon.com/AmazonS3/latest/userguide/notification-how-to-filtering.html>
+fn decoded(filter: &str) -> String {
+    let mut decoded = Vec::new();
+    let mut bytes = filter.bytes();
+    while let Some(byte) = bytes.next() {
+        decoded.push(match byte {
+            b'+' => b' ',
+            b'%' => {
+                let digits = [bytes.next().unwrap(), bytes.next().unwrap()];
+                u8::from_str_radix(std::str::from_utf8(&digits).unwrap(), 16).unwrap()
+            }
+            plain => {
+                let safe = plain.is_ascii_alphanumeric() || b"/-_.~".contains(&plain);
+                assert!(safe, "{filter} is not encoded");
+                plain
+            }
+        });
+    }
+    String::from_utf8(decoded).unwrap()
+}
+
+/// The emulator compares the filter as it is, so only the plan can tell.
+fn prefixes_are_encoded_where_s3_decodes_them(plan: &Value, source: &str, prefix: &str) {
+    let notification = values(plan, "aws_s3_bucket_notification.objects[0]");
+    let target = match source {
+        "sqs" => "queue",
+        "sns" => "topic",
+        "direct" => "lambda_function",
+        _ => "",
+    };
+    if target.is_empty() {
+        let rule = values(plan, "aws_cloudwatch_event_rule.objects[0]");
+        let pattern: Value = serde_json::from_str(rule["event_pattern"].as_str().unwrap()).unwrap();
+        assert_eq!(pattern["detail"]["object"]["key"][0]["prefix"], prefix);
+    } else {
+        let filter = notification[target][0]["filter_prefix"].as_str().unwrap();
+        assert_eq!(decoded(filter), prefix);
+    }
+    let policies = policies(plan);
+    let (_, policy) = policies
+        .iter()
+        .find(|(address, _)| address == "aws_iam_role_policy.function")
+        .unwrap();
+    let objects = format!("arn:aws:s3:::geo-in/{prefix}*");
+    let may_read = allowed(policy).contains(&("s3:GetObject", objects.as_str()));
+    assert!(may_read, "{source}: {policy:#}");
+}
+
 /// Every check: settings that just fail several at once, for a plan takes seconds, and what is said of each.
 fn refused(deployment: &Deployment) {
     type Case<'case> = (&'case [(&'case str, &'case str)], &'case [&'case str]);
-    let cases: [Case<'_>; 4] = [
+    let cases: [Case<'_>; 5] = [
         (
             &[("zip", "missing.zip")],
             &["There is no missing.zip: `cargo xtask dist aws x86_64` makes it"],
@@ -220,7 +342,8 @@ fn refused(deployment: &Deployment) {
                 ("create_bucket", "false"),
                 ("prefix", "in*"),
                 ("source_kind", "kinesis"),
-                ("done_ttl_seconds", "1209599"),
+                ("done_ttl_seconds", "2073599"),
+                ("reserved_concurrency", "0"),
                 ("batch_size", "11"),
                 ("lease_seconds", "30.5"),
                 ("max_attempts", "2000000"),
@@ -234,7 +357,8 @@ fn refused(deployment: &Deployment) {
                 "must be named by the variable bucket",
                 "must not contain *, ? or $",
                 "must be sqs, direct, sns or eventbridge",
-                "at least 1,209,600 seconds",
+                "done_ttl_seconds (2073599) must be at least 2073600",
+                "reserved_concurrency must be -1, or at least 2",
                 "A batch has 1 to 10 messages",
                 "10 to 86,400 whole seconds",
                 "1 to 1,000,000 attempts",
@@ -243,6 +367,10 @@ fn refused(deployment: &Deployment) {
                 "must be rate(…) or cron(…)",
                 "environment must not have FIRSTCLAIM_",
             ],
+        ),
+        (
+            &[("reserved_concurrency", "10"), ("max_concurrency", "11")],
+            &["max_concurrency (11) must be at most reserved_concurrency (10)"],
         ),
         (
             &[
@@ -401,4 +529,36 @@ fn it_is_applied_and_nothing_is_left_to_change() {
         .filter(|change| !is_motos(change))
         .collect();
     assert!(left.is_empty(), "{left:#?}");
+    the_image_takes_along_what_belongs_to_the_function(&deployment);
+}
+
+/// A function that is made anew has lost its permissions and how it is invoked, which are parts of it.
+/// <https://docs.aws.amazon.com/lambda/latest/dg/access-control-resource-based.html>
+fn the_image_takes_along_what_belongs_to_the_function(deployment: &Deployment) {
+    let image = "123456789012.dkr.ecr.eu-central-1.amazonaws.com/firstclaim:1";
+    let plan = deployment.plan(&[("image", image), ("source_kind", "direct")]);
+    let actions = |address: &str| {
+        let changes = plan["resource_changes"].as_array().unwrap();
+        let change = changes.iter().find(|change| change["address"] == address);
+        change.unwrap()["change"]["actions"].clone()
+    };
+    let anew = json!(["delete", "create"]);
+    assert_eq!(actions("aws_lambda_function.handler"), anew);
+    assert_eq!(
+        actions("aws_lambda_function_event_invoke_config.handler"),
+        anew
+    );
+    // What is not there yet cannot be replaced: the permission must name what changes with the function.
+    let configured = plan["configuration"]["root_module"]["resources"]
+        .as_array()
+        .unwrap();
+    let permission = configured
+        .iter()
+        .find(|resource| resource["address"] == "aws_lambda_permission.bucket")
+        .unwrap();
+    let names = texts(&permission["expressions"]["function_name"]["references"]);
+    assert!(
+        names.contains(&"aws_lambda_function.handler.arn"),
+        "{names:?}"
+    );
 }
