@@ -239,15 +239,12 @@ impl Gate {
                 "{} cannot be read by this build, and the job reads it",
                 event.address
             );
-            let outcome = Outcome::Unavailable {
-                part: Part::ObjectStore,
-                error,
-            };
-            return Prepared::Settled(Settled {
-                key: None,
-                uri: Some(event.address.to_string()),
-                outcome,
-            });
+            return missing(&event.address, error);
+        }
+        if self.job.reads_objects()
+            && let Some(error) = objects.missing(&event.address)
+        {
+            return missing(&event.address, error);
         }
         let token = match event.token_for(self.contract().scheme()) {
             Ok(Some(token)) if !event.unconfirmed => token,
@@ -457,6 +454,16 @@ fn ignored(address: Option<&ObjectAddress>, reason: NoJob) -> Prepared {
         key: None,
         uri,
         outcome: Outcome::Ignored(reason),
+    })
+}
+
+/// What this machine was not given: no waiting brings it.
+fn missing(address: &ObjectAddress, error: String) -> Prepared {
+    let part = Part::Machine;
+    Prepared::Settled(Settled {
+        key: None,
+        uri: Some(address.to_string()),
+        outcome: Outcome::Unavailable { part, error },
     })
 }
 

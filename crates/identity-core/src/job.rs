@@ -19,8 +19,9 @@ pub trait Job: Debug + Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// [`JobError::Retryable`] and [`JobError::Permanent`] become `failed` and `rejected`;
-    /// [`JobError::SourceChanged`] makes the gate look at the object again.
+    /// [`JobError::Retryable`] and [`JobError::Permanent`] become `failed` and `rejected`; [`JobError::Unread`] and
+    /// [`JobError::Machine`] become `failed` by an attempt that does not count; [`JobError::SourceChanged`] makes the gate look
+    /// at the object again.
     async fn run(&self, lease: &Lease, context: &JobContext) -> Result<Output, JobError>;
 }
 
@@ -60,6 +61,26 @@ pub enum JobError {
     /// No attempt can succeed: recorded as `rejected`, and the event is acknowledged.
     #[error("{message}")]
     Permanent {
+        /// What happened, for the record.
+        message: String,
+        /// The cause.
+        #[source]
+        source: Option<Box<dyn std::error::Error + Send + Sync>>,
+    },
+    /// The object cannot be read now, whatever the job would make of it: its store is away, or refuses us. Recorded as
+    /// `failed`, and the attempt does not count.
+    #[error("{message}")]
+    Unread {
+        /// What happened, for the record.
+        message: String,
+        /// The cause.
+        #[source]
+        source: Option<Box<dyn std::error::Error + Send + Sync>>,
+    },
+    /// This machine cannot do the job, nor others like it: its program is not there, its disk is full. Recorded as `failed`,
+    /// and the attempt does not count.
+    #[error("{message}")]
+    Machine {
         /// What happened, for the record.
         message: String,
         /// The cause.

@@ -24,7 +24,7 @@
 //! | exit code 0 | done; the last of its standard output is the result |
 //! | a code in `[job] permanent` | is rejected |
 //! | any other code, or a signal | failed, to be tried again |
-//! | it is not there, or may not be run | failed: that is this machine's fault, not the object's |
+//! | it is not there, or may not be run; no room for the copy | failed, and the attempt does not count: that is this machine's fault |
 //! | no command can be given the key (NUL, not UTF-8), or the arguments are too long | is rejected |
 //!
 //! When it ends, or is cancelled, its whole process group is killed. A process that leaves the group (`setsid`), or one
@@ -116,7 +116,11 @@ impl Job for Exec {
             copy = LocalCopy::fetch(&*context.objects, &context.object).await?;
             values.path = Some(copy.path().to_str().ok_or_else(|| {
                 let path = copy.path().display();
-                JobError::retryable(format!("the temporary folder's path {path} is not UTF-8"))
+                let message = format!("the temporary folder's path {path} is not UTF-8");
+                JobError::Machine {
+                    message,
+                    source: None,
+                }
             })?);
         }
         let (program, command) = self.command(&values);
@@ -212,10 +216,17 @@ fn process_error(program: &str, error: ProcessError) -> JobError {
                 source: Some(Box::new(source)),
             }
         }
-        ProcessError::Start(source) => JobError::Retryable {
-            message: format!("the command {program:?} cannot be started on this machine"),
-            source: Some(Box::new(source)),
-        },
+        ProcessError::Start(source) => {
+            let message = format!("the command {program:?} cannot be started on this machine");
+            let is_of_arguments = source.kind() == io::ErrorKind::InvalidInput;
+            let source = Some(source.into());
+            if is_of_arguments {
+                JobError::Retryable { message, source }
+            } else {
+                // No object names the program: the contract does.
+                JobError::Machine { message, source }
+            }
+        }
         ProcessError::Watch(source) => JobError::Retryable {
             message: format!("the command {program:?} could not be watched and was killed"),
             source: Some(Box::new(source)),

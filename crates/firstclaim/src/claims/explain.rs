@@ -41,6 +41,7 @@ pub(crate) fn explain(
                 Some(Reason::Interrupted) => {
                     "its worker was stopped before the job was done".to_owned()
                 }
+                Some(Reason::Unavailable) => "the last attempt missed what it needs, through no fault of the job or its object: it does not count".to_owned(),
                 _ => "the last attempt failed".to_owned(),
             },
             next: next_delivery(record, terms),

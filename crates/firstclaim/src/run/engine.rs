@@ -14,7 +14,7 @@ use identity_core::{
 };
 use tokio::{
     sync::mpsc::{self, error::TryRecvError},
-    task::JoinSet,
+    task::{JoinError, JoinSet},
     time::sleep_until,
 };
 
@@ -55,6 +55,9 @@ pub(crate) struct Engine {
     delayed_so_far: u64,
     /// How many events in a row the claim store has failed: after a few it would fail all others, too.
     store_failures: u32,
+    /// How many jobs in a row this machine could not do, tries included, and what it missed last. The next ones would miss it, too.
+    machine_failures: u32,
+    missed: String,
 }
 
 /// Work that is to be taken up later. Equal times go by the order in which they came.
@@ -78,6 +81,8 @@ impl Engine {
             delayed: BinaryHeap::new(),
             delayed_so_far: 0,
             store_failures: 0,
+            machine_failures: 0,
+            missed: String::new(),
         }
     }
 
@@ -89,6 +94,9 @@ impl Engine {
         let mut sources = read_ahead(sources);
         let mut more = true;
         loop {
+            if self.machine_failures >= MAX_TRIES {
+                return self.give_up(&mut signals).await;
+            }
             while self.running.len() < self.concurrency {
                 // New events first: by the time they are through, whoever holds the others may be, too.
                 match sources.try_recv() {
@@ -163,17 +171,23 @@ impl Engine {
     }
 
     fn settled(&mut self, mut work: Work, settled: Settled) {
-        let failed = matches!(
-            settled.outcome,
-            Outcome::Unavailable {
-                part: Part::ClaimStore,
-                ..
-            }
-        );
+        let failed = match &settled.outcome {
+            Outcome::Unavailable { part, error } => Some((*part, error)),
+            _ => None,
+        };
         match (failed, work.tries) {
-            (true, 0) => self.store_failures += 1,
-            (true, _) => {} // the same event again says nothing new
-            (false, _) => self.store_failures = 0,
+            (Some((Part::ClaimStore, _)), 0) => self.store_failures += 1,
+            (Some((Part::ClaimStore, _)), _) => {} // the same event again says nothing new
+            _ => self.store_failures = 0,
+        }
+        match failed {
+            Some((Part::Machine, error)) => {
+                self.machine_failures += 1;
+                self.missed.clone_from(error);
+            }
+            // What ran no job says nothing of this machine.
+            _ if settled.outcome.attempt().is_some() => self.machine_failures = 0,
+            _ => {}
         }
         let pause = match settled.outcome {
             Outcome::Held { .. } => {
@@ -198,6 +212,46 @@ impl Engine {
         self.delayed.push(Reverse(delayed));
     }
 
+    /// Begins nothing more, for this machine cannot do it, lets what runs come to its end, and tells what is left.
+    async fn give_up(mut self, signals: &mut Signals) -> Result<Ended, Failure> {
+        self.gate.drain();
+        if !self.running.is_empty() {
+            self.report
+                .complain("nothing more is begun; what runs goes on to its end");
+        }
+        loop {
+            tokio::select! {
+                joined = self.running.join_next() => match joined {
+                    Some(joined) => self.tell(joined),
+                    None => break,
+                },
+                () = signals.next() => return self.stop(signals, "a signal came").await,
+            }
+        }
+        self.tell_delayed();
+        self.report.finish()?;
+        let missed = self.missed;
+        Err(Failure::usage(format!(
+            "this machine could not do {MAX_TRIES} jobs in a row, so no more were begun: mend it, and run again; no attempt was \
+             used. The last of them: {missed}"
+        )))
+    }
+
+    fn tell(&mut self, joined: Result<(Work, Settled), JoinError>) {
+        match joined {
+            Ok((work, settled)) => self.report.settled(&settled, &work.label),
+            Err(error) => self
+                .report
+                .failed(&format!("an event's task ended: {error}")),
+        }
+    }
+
+    fn tell_delayed(&mut self) {
+        for Reverse(Delayed { work, settled, .. }) in self.delayed.drain() {
+            self.report.settled(&settled, &work.label);
+        }
+    }
+
     /// Stops the jobs that run, lets their ends be recorded, and tells what is left. A second signal does not wait.
     async fn stop(mut self, signals: &mut Signals, why: &str) -> Result<Ended, Failure> {
         self.gate.stop();
@@ -207,8 +261,7 @@ impl Engine {
         loop {
             tokio::select! {
                 joined = self.running.join_next() => match joined {
-                    Some(Ok((work, settled))) => self.report.settled(&settled, &work.label),
-                    Some(Err(error)) => self.report.failed(&format!("an event's task ended: {error}")),
+                    Some(joined) => self.tell(joined),
                     None => break,
                 },
                 () = signals.next() => {
@@ -216,9 +269,7 @@ impl Engine {
                 }
             }
         }
-        for Reverse(Delayed { work, settled, .. }) in self.delayed.drain() {
-            self.report.settled(&settled, &work.label);
-        }
+        self.tell_delayed();
         self.report.finish()?;
         Err(Failure::failed(format!(
             "{why}: what is held or failed, and what was not looked at yet, is left for another run"

@@ -259,13 +259,15 @@ pub enum Reason {
     Released,
     /// `failed`: the holder was stopped (shutdown, or its caller went away).
     Interrupted,
+    /// `failed`: the object could not be read, or the machine could not do the job. The attempt does not count.
+    Unavailable,
     /// `done`: what never was a job (a refused event, an object that was not whole) was sent again, and was settled under
     /// another key, or is no job any more. Not an end: the same may have to be recorded here again.
     Redriven,
 }
 
 impl Reason {
-    const ALL: [(Self, &'static str); 11] = [
+    const ALL: [(Self, &'static str); 12] = [
         (Self::Gone, "gone"),
         (Self::Superseded, "superseded"),
         (Self::Permanent, "permanent"),
@@ -276,6 +278,7 @@ impl Reason {
         (Self::Collapsed, "collapsed"),
         (Self::Released, "released"),
         (Self::Interrupted, "interrupted"),
+        (Self::Unavailable, "unavailable"),
         (Self::Redriven, "redriven"),
     ];
 
@@ -352,6 +355,9 @@ pub struct Record {
     pub body: Option<Vec<u8>>,
     /// The last operator's command on it.
     pub released: Option<Release>,
+    /// How many of the attempts since then do not count: neither the job nor its object was to blame
+    /// ([`Reason::Unavailable`]).
+    pub uncounted: u32,
 }
 
 impl Record {
@@ -382,13 +388,20 @@ impl Record {
             result: None,
             body: None,
             released: None,
+            uncounted: 0,
         }
     }
 
     /// Whether `max_attempts` are used up, counted from the last release.
     pub fn is_exhausted(&self, max_attempts: u32) -> bool {
+        self.counted() >= max_attempts
+    }
+
+    /// How many attempts count: those since the last release, without those that were nobody's fault.
+    pub fn counted(&self) -> u32 {
         let released = self.released.map_or(0, |release| release.attempt);
-        self.attempt.saturating_sub(released) >= max_attempts
+        self.attempt
+            .saturating_sub(released.saturating_add(self.uncounted))
     }
 
     /// Whether nothing but an operator's command changes it any more. `done` is an end, whatever else a row lacks, unless

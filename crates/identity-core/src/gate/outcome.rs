@@ -45,6 +45,8 @@ pub enum Part {
     Claim,
     /// The object store, for this object.
     ObjectStore,
+    /// This machine: what the job is run by, or with, is not there, and other jobs will miss it, too.
+    Machine,
     /// This process: it is being stopped, or a part of it ended.
     Process,
 }
@@ -92,7 +94,8 @@ pub enum Outcome {
     },
     /// It is no job.
     Ignored(NoJob),
-    /// The claim store, the object store or the machine did not do its part; nothing is known to be recorded.
+    /// The claim store, the object store or the machine did not do its part. Nothing is known to be recorded, but for a job
+    /// that had begun: it is `failed`, by an attempt that does not count.
     Unavailable {
         /// Which of them.
         part: Part,

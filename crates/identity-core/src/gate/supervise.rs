@@ -6,7 +6,7 @@ use futures_util::FutureExt as _;
 use tokio::pin;
 use tokio_util::sync::CancellationToken;
 
-use super::{Gate, Outcome, part_of};
+use super::{Gate, Outcome, Part, part_of};
 use crate::{
     claim::{ClaimError, End, Kept, Lease, Reason, Record},
     identity::ObjectVersion,
@@ -23,8 +23,8 @@ const MAX_FOLLOWED: u32 = 3;
 
 /// Why the work stopped.
 enum Stopped {
-    /// It came to its end.
-    Finished(End),
+    /// It came to its end; a part that did not do its own is named.
+    Finished(End, Option<Part>),
     /// The process is to stop, or nobody waits for the answer any more.
     Interrupted,
     /// The lease could not be renewed in time.
@@ -56,12 +56,19 @@ pub(super) async fn supervise(
             () = &mut expiry => Stopped::Expired,
             () = &mut renewals => Stopped::LeaseLost,
             () = &mut time_out => Stopped::TimedOut,
-            end = &mut work => Stopped::Finished(end.unwrap_or_else(panicked)),
+            ended = &mut work => {
+                let (end, missing) = ended.unwrap_or_else(|panic| (panicked(panic), None));
+                Stopped::Finished(end, missing)
+            }
         }
         // Here the work is dropped: whatever it started is gone before its end is recorded.
     };
+    let mut missing = None;
     let end = match stopped {
-        Stopped::Finished(end) => end,
+        Stopped::Finished(end, part) => {
+            missing = part;
+            end
+        }
         Stopped::LeaseLost => return Outcome::LeaseLost { attempt },
         Stopped::Interrupted => {
             let error = "the worker was stopped before the job was done".to_owned();
@@ -79,7 +86,10 @@ pub(super) async fn supervise(
         )),
     };
     match gate.claims().end(lease, end.clone()).await {
-        Ok(kept) => Outcome::of_run(&end, attempt, kept),
+        Ok(kept) => match (missing, Outcome::of_run(&end, attempt, kept)) {
+            (Some(part), Outcome::Failed { error, .. }) => Outcome::Unavailable { part, error },
+            (_, outcome) => outcome,
+        },
         Err(error) => Outcome::Unavailable {
             part: part_of(&error),
             error: error_chain(&error),
@@ -87,8 +97,14 @@ pub(super) async fn supervise(
     }
 }
 
-async fn work(gate: &Gate, lease: &Lease, object: &ObjectVersion, followed: u32) -> End {
-    match gate.run_job(lease, object).await {
+/// Runs the job to its end, and names the part without which it could not be done.
+async fn work(
+    gate: &Gate,
+    lease: &Lease,
+    object: &ObjectVersion,
+    followed: u32,
+) -> (End, Option<Part>) {
+    let end = match gate.run_job(lease, object).await {
         Ok(output) => End::Done {
             result: result_text(&output),
             reason: None,
@@ -98,8 +114,20 @@ async fn work(gate: &Gate, lease: &Lease, object: &ObjectVersion, followed: u32)
         Err(error @ JobError::Permanent { .. }) => End::Rejected {
             error: bounded(error_chain(&error)),
         },
-        Err(error) => failed(error_chain(&error)),
-    }
+        Err(error @ JobError::Unread { .. }) => return missing(&error, Part::ObjectStore),
+        Err(error @ JobError::Machine { .. }) => return missing(&error, Part::Machine),
+        Err(error @ JobError::Retryable { .. }) => failed(error_chain(&error)),
+    };
+    (end, None)
+}
+
+/// Neither the job nor its object is to blame: the attempt does not count.
+fn missing(error: &JobError, part: Part) -> (End, Option<Part>) {
+    let end = End::Failed {
+        reason: Some(Reason::Unavailable),
+        error: bounded(error_chain(error)),
+    };
+    (end, Some(part))
 }
 
 /// The object no longer has the version of this job. A newer version's job is done first, here and now, for its own

@@ -62,6 +62,8 @@ pub(super) enum Act {
     Succeed,
     Fail,
     Reject,
+    Unread,
+    Machine,
     Panic,
     SourceChanged,
     Last(Duration),
@@ -105,6 +107,14 @@ impl Job for ScriptedJob {
             Act::Succeed => Ok(Output::default()),
             Act::Fail => Err(JobError::retryable("exit code 1")),
             Act::Reject => Err(JobError::permanent("exit code 65")),
+            Act::Unread => Err(JobError::Unread {
+                message: "403".into(),
+                source: None,
+            }),
+            Act::Machine => Err(JobError::Machine {
+                message: "no such program".into(),
+                source: None,
+            }),
             Act::Panic => panic!("out of luck"),
             Act::SourceChanged => Err(JobError::SourceChanged),
             Act::Last(duration) => {
@@ -121,6 +131,7 @@ pub(super) enum Objects {
     Hold(&'static str),
     HoldWithoutEtag(&'static str),
     NotOurs,
+    NotGiven,
     Generation(&'static str),
     Empty(&'static str),
     Nothing,
@@ -132,6 +143,9 @@ pub(super) enum Objects {
 impl ObjectStore for Mutex<Objects> {
     fn reads(&self, provider: Provider) -> bool {
         provider != Provider::File && !matches!(*self.lock().unwrap(), Objects::NotOurs)
+    }
+    fn missing(&self, _: &ObjectAddress) -> Option<String> {
+        matches!(*self.lock().unwrap(), Objects::NotGiven).then(|| "no such folder".into())
     }
     async fn head(&self, address: &ObjectAddress) -> Result<Option<Head>, ObjectError> {
         let objects = self.lock().unwrap().clone();
@@ -153,7 +167,7 @@ impl ObjectStore for Mutex<Objects> {
                 }))
             }
             Objects::Panics => panic!("out of objects"),
-            Objects::Nothing | Objects::NotOurs => Ok(None),
+            Objects::Nothing | Objects::NotOurs | Objects::NotGiven => Ok(None),
             Objects::Generation(generation) => Ok(Some(Head {
                 token: VersionToken::new(TokenKind::Generation, *generation).unwrap(),
                 etag: None,

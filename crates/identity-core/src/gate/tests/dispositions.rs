@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::bench::{Act, Bench, LEASE, Objects, item, items, put, record};
 use crate::{
     claim::{ClaimStore as _, Reason, Status},
-    gate::{AllowList, Disposition, NoJob, Outcome},
+    gate::{AllowList, Disposition, NoJob, Outcome, Part},
 };
 
 #[tokio::test(start_paused = true)]
@@ -105,6 +105,88 @@ async fn a_permanent_error_is_recorded_and_acknowledged() {
         Outcome::Rejected { .. }
     ));
     assert_eq!(bench.runs().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_not_the_jobs_fault_uses_no_attempt() {
+    use Act::{Fail, Machine, Unread};
+    // Three attempts count, and two do before the last.
+    let bench = Bench::new(&[Machine, Fail, Unread, Machine, Machine, Fail, Unread, Fail]);
+    let parts = [
+        Some(Part::Machine),
+        None,
+        Some(Part::ObjectStore),
+        Some(Part::Machine),
+        Some(Part::Machine),
+        None,
+        Some(Part::ObjectStore),
+        None,
+    ];
+    let mut uncounted = 0;
+    for (attempt, part) in (1..).zip(parts) {
+        let settled = bench.gate().settle(&put("a.shp", "e1")).await;
+        let Disposition::Retry { .. } = settled.outcome.disposition() else {
+            panic!("{settled:?}");
+        };
+        match (&settled.outcome, part) {
+            (Outcome::Unavailable { part: told, .. }, Some(part)) => assert_eq!(*told, part),
+            (Outcome::Failed { attempt: told, .. }, None) => assert_eq!(*told, attempt),
+            other => panic!("{other:?}"),
+        }
+        uncounted += u32::from(part.is_some());
+        let record = bench.record(&settled).await;
+        assert_eq!(record.status, Status::Failed);
+        assert_eq!(
+            record.reason == Some(Reason::Unavailable),
+            part.is_some(),
+            "{record:?}"
+        );
+        // The number goes on: it is what sinks tell attempts apart by.
+        assert_eq!((record.attempt, record.uncounted), (attempt, uncounted));
+    }
+    let last = bench.gate().settle(&put("a.shp", "e1")).await;
+    assert!(
+        matches!(
+            last.outcome,
+            Outcome::Rejected {
+                reason: Reason::Exhausted,
+                ..
+            }
+        ),
+        "{last:?}"
+    );
+    assert_eq!(bench.runs().len(), parts.len());
+
+    // A release counts from itself on: what did not count before is not taken off twice.
+    let key = last.key.as_ref().unwrap();
+    let (_, released) = bench.gate().claims().release(key).await.unwrap();
+    assert_eq!((released.uncounted, released.counted()), (0, 0));
+    let mended = bench.gate().settle(&put("a.shp", "e1")).await;
+    assert!(
+        matches!(mended.outcome, Outcome::Done { attempt: 9, .. }),
+        "{mended:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_worker_was_not_given_to_read_is_not_even_claimed() {
+    let bench = Bench::new(&[]);
+    for (objects, told) in [
+        (Objects::NotGiven, "no such folder"),
+        (
+            Objects::NotOurs,
+            "s3://geo/a.shp cannot be read by this build, and the job reads it",
+        ),
+    ] {
+        *bench.objects.lock().unwrap() = objects;
+        let settled = bench.gate().settle(&put("a.shp", "e1")).await;
+        let expected = Outcome::Unavailable {
+            part: Part::Machine,
+            error: told.to_owned(),
+        };
+        assert_eq!(settled.outcome, expected);
+    }
+    assert_eq!((bench.rows().await, bench.runs()), (vec![], vec![]));
 }
 
 #[tokio::test(start_paused = true)]
