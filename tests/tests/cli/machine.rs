@@ -28,11 +28,13 @@ fn gave_up(ran: &Ran, why: &str) {
     assert_eq!(ran.code, 2, "{ran:?}");
     assert!(ran.last_line().starts_with("processed=0 "), "{ran:?}");
     assert!(ran.last_line().ends_with(" rejected=0"), "{ran:?}");
-    let told = ran.err.lines().last().unwrap();
+    let lines: Vec<_> = ran.err.lines().collect();
+    let (last, before) = lines.split_last().unwrap();
     assert!(
-        told.contains("this machine could not do 3 jobs in a row") && told.contains(why),
-        "{told}"
+        last.contains("this machine could not do 3 jobs in a row"),
+        "{last}"
     );
+    assert!(before.iter().any(|line| line.contains(why)), "{before:?}");
 }
 
 fn attempts(claim: &Value) -> (&Value, &Value, &Value) {

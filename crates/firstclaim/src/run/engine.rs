@@ -55,9 +55,8 @@ pub(crate) struct Engine {
     delayed_so_far: u64,
     /// How many events in a row the claim store has failed: after a few it would fail all others, too.
     store_failures: u32,
-    /// How many jobs in a row this machine could not do, tries included, and what it missed last. The next ones would miss it, too.
+    /// How many jobs in a row this machine could not do, tries included: the next ones it could not do, either.
     machine_failures: u32,
-    missed: String,
 }
 
 /// Work that is to be taken up later. Equal times go by the order in which they came.
@@ -82,7 +81,6 @@ impl Engine {
             delayed_so_far: 0,
             store_failures: 0,
             machine_failures: 0,
-            missed: String::new(),
         }
     }
 
@@ -172,22 +170,19 @@ impl Engine {
 
     fn settled(&mut self, mut work: Work, settled: Settled) {
         let failed = match &settled.outcome {
-            Outcome::Unavailable { part, error } => Some((*part, error)),
+            Outcome::Unavailable { part, .. } => Some(*part),
             _ => None,
         };
         match (failed, work.tries) {
-            (Some((Part::ClaimStore, _)), 0) => self.store_failures += 1,
-            (Some((Part::ClaimStore, _)), _) => {} // the same event again says nothing new
+            (Some(Part::ClaimStore), 0) => self.store_failures += 1,
+            (Some(Part::ClaimStore), _) => {} // the same event again says nothing new
             _ => self.store_failures = 0,
         }
-        match failed {
-            Some((Part::Machine, error)) => {
-                self.machine_failures += 1;
-                self.missed.clone_from(error);
-            }
-            // What ran no job says nothing of this machine.
-            _ if settled.outcome.attempt().is_some() => self.machine_failures = 0,
-            _ => {}
+        if failed == Some(Part::Machine) {
+            self.machine_failures += 1;
+        } else if settled.outcome.attempt().is_some() {
+            // Only a job that ran tells that this machine can do them.
+            self.machine_failures = 0;
         }
         let pause = match settled.outcome {
             Outcome::Held { .. } => {
@@ -230,10 +225,9 @@ impl Engine {
         }
         self.tell_delayed();
         self.report.finish()?;
-        let missed = self.missed;
         Err(Failure::usage(format!(
-            "this machine could not do {MAX_TRIES} jobs in a row, so no more were begun: mend it, and run again; no attempt was \
-             used. The last of them: {missed}"
+            "this machine could not do {MAX_TRIES} jobs in a row, so the run ends: mend what it lacks, and run again; no attempt \
+             was used"
         )))
     }
 
