@@ -102,12 +102,26 @@ impl Explainer<'_> {
                 told.add("run would", "acknowledge it: it is no new object");
             }
             Reading::Incomplete(event) => {
-                told.add("object", event.address.to_string());
+                let address = &event.address;
+                told.add("object", address.to_string());
                 told.add("kind", "incomplete");
-                told.add(
-                    "run would",
-                    "record that it waits, and acknowledge it: its commit has an event of its own",
-                );
+                if let Some(token) = &event.token {
+                    told.add("token", token.to_string());
+                }
+                let wanted = self.settings.allow.allows(address)
+                    && self.contract.select().selects(&address.key.display());
+                let verdict = match &event.token {
+                    _ if !wanted => {
+                        "acknowledge it: the pipeline does not select its key, or its container is not allowed"
+                    }
+                    Some(_) => {
+                        "record that it waits, and acknowledge it: it holds 0 bytes, and a sweep looks whether it still does"
+                    }
+                    None => {
+                        "record that it waits, and acknowledge it: its content is still to come, and a sweep looks whether it has"
+                    }
+                };
+                told.add("run would", verdict);
             }
             Reading::Unreadable(unreadable) => {
                 told.add("error", error_chain(&unreadable.error));

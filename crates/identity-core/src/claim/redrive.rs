@@ -134,11 +134,10 @@ impl Resend {
         }
         // The record does not say whether the event left open what happened to the object; at the others none does.
         event.unconfirmed = object.provider == Provider::Gcs;
-        let incomplete = object.token.is_none()
-            && (record.status == Status::Waiting
-                || record
-                    .released
-                    .is_some_and(|release| release.from == Status::Waiting));
+        let incomplete = record.status == Status::Waiting
+            || record
+                .released
+                .is_some_and(|release| release.from == Status::Waiting);
         // The gate takes these two reasons, and a wait, only for events that `reference` does not refuse.
         let accepted =
             incomplete || matches!(record.reason, Some(Reason::NotAllowed | Reason::Collapsed));

@@ -36,7 +36,7 @@ impl Gate {
     }
 
     /// Records an object that is not whole yet as waiting, for the sweep: if its commit never tells of itself, nothing
-    /// else would.
+    /// else would. The record keeps the version that may be whole as it is.
     pub(super) async fn incomplete(&self, event: &StorageEvent) -> Prepared {
         let address = &event.address;
         if !self.wants(address) {
@@ -49,16 +49,20 @@ impl Gate {
         }
         let key = digest("firstclaim/incomplete/1\n", &self.place(address));
         let now = self.clock().unix_millis();
+        let mut why = match &event.token {
+            Some(_) => "it holds 0 bytes: a sweep looks whether it still does".to_owned(),
+            None => "its content is still to come: a sweep looks whether it has".to_owned(),
+        };
+        if !self.inner.parts.objects.reads(address.provider) {
+            why.push_str(", by a build that can read it, which this one cannot");
+        }
         let record = Record {
             status: Status::Waiting,
             reason: None,
             finished_at: None,
             waiting_until: Some(now.plus(self.claims().terms().lease)),
-            object: Some(RecordedObject::new(address, None)),
-            ..self.rejection(
-                Reason::Refused,
-                "its commit has an event of its own".to_owned(),
-            )
+            object: Some(RecordedObject::new(address, event.token.as_ref())),
+            ..self.rejection(Reason::Refused, why)
         };
         let outcome = match self.claims().record(&key, record).await {
             // Another program may have ended it.
