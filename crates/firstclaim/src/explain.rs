@@ -2,7 +2,7 @@
 
 use host::{clock::SystemClock, settings::Settings};
 use identity_core::{
-    claim::{ClaimKey, ClaimStore, Terms},
+    claim::{ClaimKey, ClaimStore, Record, Terms},
     event::{Item, Reading, StorageEvent},
     host::Clock as _,
     identity::{Contract, ObjectVersion},
@@ -125,10 +125,15 @@ impl Explainer<'_> {
             }
             Reading::Unreadable(unreadable) => {
                 told.add("error", error_chain(&unreadable.error));
-                told.add(
-                    "run would",
-                    "record it with its bytes as rejected, and then acknowledge it",
-                );
+                let verdict = if Record::keeps_whole(unreadable.bytes.len()) {
+                    "record it with its bytes as rejected, and then acknowledge it".to_owned()
+                } else {
+                    format!(
+                        "record its first {} bytes as rejected, and not acknowledge it: its source keeps it whole",
+                        Record::MAX_BODY_BYTES
+                    )
+                };
+                told.add("run would", verdict);
             }
             _ => told.add(
                 "run would",

@@ -351,7 +351,7 @@ pub struct Record {
     pub error: Option<String>,
     /// The job's result: JSON text of at most [`Record::MAX_RESULT_BYTES`].
     pub result: Option<String>,
-    /// An unreadable event's body, at most [`Record::MAX_BODY_BYTES`] of it.
+    /// An unreadable event's body; of one that [`Record::keeps_whole`] does not, its first [`Record::MAX_BODY_BYTES`].
     pub body: Option<Vec<u8>>,
     /// The last operator's command on it.
     pub released: Option<Release>,
@@ -363,7 +363,7 @@ pub struct Record {
 impl Record {
     /// How much of a job's result is kept, in bytes.
     pub const MAX_RESULT_BYTES: usize = 16 * 1024;
-    /// How much of an unreadable event is kept, in bytes.
+    /// How much of an unreadable event is kept, in bytes. A body that fills it may be cut.
     pub const MAX_BODY_BYTES: usize = 32 * 1024;
     /// The lease of a `processing` row whose writer knows no leases (the published Python handlers), from `claimed_at`.
     pub const FOREIGN_LEASE_SECONDS: i64 = 3_600;
@@ -390,6 +390,17 @@ impl Record {
             released: None,
             uncounted: 0,
         }
+    }
+
+    /// Whether an unreadable event's body of so many bytes is kept whole, and not only its beginning.
+    pub const fn keeps_whole(length: usize) -> bool {
+        length < Self::MAX_BODY_BYTES
+    }
+
+    /// Whether of an unreadable event only the beginning is kept.
+    pub fn is_cut(&self) -> bool {
+        let body = self.body.as_ref();
+        body.is_some_and(|body| !Self::keeps_whole(body.len()))
     }
 
     /// Whether `max_attempts` are used up, counted from the last release.

@@ -68,7 +68,7 @@ pub enum Obstacle {
     RefusedUrl,
     /// Only the beginning of the event was kept.
     #[error(
-        "only the first {} bytes of its event are kept: have it delivered again",
+        "only the first {} bytes of its event are kept: have it delivered again, from its dead-letter queue",
         Record::MAX_BODY_BYTES
     )]
     Cut,
@@ -110,8 +110,7 @@ impl Resend {
         let Some(object) = &record.object else {
             return match &record.body {
                 None => Err(Obstacle::Foreign),
-                // One that is exactly as long may be whole, but nothing says so.
-                Some(body) if body.len() >= Record::MAX_BODY_BYTES => Err(Obstacle::Cut),
+                Some(_) if record.is_cut() => Err(Obstacle::Cut),
                 Some(body) => Ok(Self {
                     what: What::Body(body.clone()),
                     closes: true,

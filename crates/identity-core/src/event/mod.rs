@@ -410,8 +410,17 @@ impl StorageEvent {
                 got,
                 limit: Self::MAX_BYTES,
             },
-            bytes: self.address.to_string().into_bytes(),
+            bytes: self.as_own_envelope().into_bytes(),
         })
+    }
+
+    /// All that it says, as an event that [`read`] takes.
+    fn as_own_envelope(&self) -> String {
+        let sent = own::Sent::Event {
+            event: self,
+            incomplete: false,
+        };
+        own::write(&sent, None, 0)
     }
 
     /// The object at the version of the best token; `None` if the store must be asked for one.

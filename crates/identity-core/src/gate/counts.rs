@@ -38,7 +38,7 @@ impl Counts {
                 reason: Reason::Collapsed,
                 ..
             } => &mut self.collapsed,
-            Outcome::Rejected { .. } => &mut self.rejected,
+            Outcome::Rejected { .. } | Outcome::Unkept { .. } => &mut self.rejected,
             Outcome::Ignored(_) => &mut self.ignored,
             Outcome::Waiting { .. } => &mut self.waiting,
             Outcome::Unavailable { .. } => &mut self.unavailable,
@@ -101,6 +101,13 @@ mod tests {
             ),
             ("failed", Outcome::LeaseLost { attempt: 1 }),
             ("rejected", rejected(Reason::Unreadable)),
+            (
+                "rejected",
+                Outcome::Unkept {
+                    reason: Reason::Unreadable,
+                    error: String::new(),
+                },
+            ),
             ("collapsed", rejected(Reason::Collapsed)),
             ("ignored", Outcome::Ignored(NoJob::Gone)),
             (

@@ -87,6 +87,14 @@ pub enum Outcome {
         /// Why, for people.
         error: String,
     },
+    /// It could not be read, and is too long to be kept whole: its beginning is recorded as rejected. It is not acknowledged,
+    /// so that its source, or the dead-letter queue behind it, keeps all of it.
+    Unkept {
+        /// Why.
+        reason: Reason,
+        /// Why, for people.
+        error: String,
+    },
     /// What it is about is not whole yet, which is recorded as waiting: a sweep looks at it again.
     Waiting {
         /// Until when it is left alone, in Unix milliseconds.
@@ -149,9 +157,10 @@ impl Outcome {
             Self::Held { until } => Disposition::Retry {
                 not_before: Some(*until),
             },
-            Self::Failed { .. } | Self::LeaseLost { .. } | Self::Unavailable { .. } => {
-                Disposition::Retry { not_before: None }
-            }
+            Self::Failed { .. }
+            | Self::LeaseLost { .. }
+            | Self::Unkept { .. }
+            | Self::Unavailable { .. } => Disposition::Retry { not_before: None },
         }
     }
 
@@ -159,7 +168,7 @@ impl Outcome {
     pub fn reason(&self) -> Option<&'static str> {
         match self {
             Self::Done { reason, .. } => reason.map(Reason::as_str),
-            Self::Rejected { reason, .. } => Some(reason.as_str()),
+            Self::Rejected { reason, .. } | Self::Unkept { reason, .. } => Some(reason.as_str()),
             Self::Ignored(why) => Some(why.as_str()),
             _ => None,
         }
@@ -180,6 +189,7 @@ impl Outcome {
         match self {
             Self::Failed { error, .. }
             | Self::Rejected { error, .. }
+            | Self::Unkept { error, .. }
             | Self::Unavailable { error, .. } => Some(error),
             _ => None,
         }
@@ -194,6 +204,7 @@ impl Outcome {
             Self::Failed { .. } => "failed",
             Self::LeaseLost { .. } => "lease-lost",
             Self::Rejected { .. } => "rejected",
+            Self::Unkept { .. } => "unkept",
             Self::Waiting { .. } => "waiting",
             Self::Ignored(_) => "ignored",
             Self::Unavailable { .. } => "unavailable",
@@ -216,6 +227,10 @@ mod tests {
                 error: String::new(),
             },
             Outcome::LeaseLost { attempt: 1 },
+            Outcome::Unkept {
+                reason: Reason::Unreadable,
+                error: String::new(),
+            },
             Outcome::Unavailable {
                 part: Part::ClaimStore,
                 error: String::new(),

@@ -12,7 +12,8 @@ use crate::{
 };
 
 impl Gate {
-    /// Records a delivery that could not be read, under the digest of its bytes, and keeps them.
+    /// Records a delivery that could not be read, under the digest of its bytes, and keeps them. One that is too long to be
+    /// kept whole is not acknowledged.
     pub(super) async fn unreadable(&self, unreadable: &Unreadable) -> Prepared {
         let Unreadable { error, bytes } = unreadable;
         let reason = if error.refusal().is_some() {
@@ -27,7 +28,12 @@ impl Gate {
             body: Some(bytes[..kept].to_vec()),
             ..self.rejection(reason, text.clone())
         };
-        let outcome = self.record(&key, record, reason, text).await;
+        let mut outcome = self.record(&key, record, reason, text).await;
+        let whole = Record::keeps_whole(bytes.len());
+        outcome = match outcome {
+            Outcome::Rejected { reason, error } if !whole => Outcome::Unkept { reason, error },
+            outcome => outcome,
+        };
         Prepared::Settled(Settled {
             key: Some(key),
             uri: None,

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::bench::{Act, Bench, LEASE, Objects, item, items, put, record};
 use crate::{
     claim::{ClaimStore as _, Reason, Status},
+    event::Reading,
     gate::{AllowList, Disposition, NoJob, Outcome, Part},
 };
 
@@ -464,10 +465,45 @@ async fn what_the_scheme_means_to_fold_is_one_job_and_anything_else_is_told_apar
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_name_that_no_object_has_is_rejected_and_cut() {
+async fn what_cannot_be_read_is_kept_whole_or_not_acknowledged() {
+    let bench = Bench::new(&[]);
+    let most = crate::claim::Record::MAX_BODY_BYTES;
+    for (length, whole) in [(most - 1, true), (most, false), (1 << 20, false)] {
+        let body = format!("{{{}", " ".repeat(length - 1));
+        for _ in 0..2 {
+            let settled = bench.gate().settle(&item(&body)).await;
+            let acknowledged = settled.outcome.disposition() == Disposition::Ack;
+            assert_eq!(acknowledged, whole, "{length}: {settled:?}");
+            assert_eq!(settled.outcome.reason(), Some("unreadable"));
+            let record = bench.record(&settled).await;
+            assert_eq!(record.status, Status::Rejected);
+            assert_eq!(record.is_cut(), !whole);
+            let kept = record.body.unwrap();
+            assert_eq!(kept, body.as_bytes()[..length.min(most)]);
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_that_is_too_long_for_a_claim_is_kept_as_its_event() {
+    let bench = Bench::new(&[]);
+    let key = format!("{}.shp", "k".repeat(13_000));
+    let settled = bench.gate().settle(&put(&key, "e1")).await;
+    assert_eq!(settled.outcome.reason(), Some("unreadable"));
+    assert_eq!(settled.outcome.disposition(), Disposition::Ack);
+    let body = String::from_utf8(bench.record(&settled).await.body.unwrap()).unwrap();
+    let Reading::Event(event) = &item(&body).reading else {
+        panic!("{body}");
+    };
+    assert_eq!(event.address.key.display(), key);
+    assert_eq!(event.token.as_ref().unwrap().to_string(), "etag:e1");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_that_no_object_has_is_recorded_and_its_event_kept_by_its_source() {
     let bench = Bench::new(&[]);
     let settled = bench.gate().settle(&put(&"k".repeat(500_000), "e1")).await;
-    let Outcome::Rejected { reason, error } = &settled.outcome else {
+    let Outcome::Unkept { reason, error } = &settled.outcome else {
         panic!("{settled:?}")
     };
     assert_eq!(*reason, Reason::Unreadable);
