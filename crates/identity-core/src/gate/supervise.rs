@@ -85,9 +85,14 @@ pub(super) async fn supervise(
             gate.max_run().as_secs()
         )),
     };
-    match gate.claims().end(lease, end.clone()).await {
-        Ok(kept) => match (missing, Outcome::of_run(&end, attempt, kept)) {
+    match gate.claims().end_until(lease, end.clone()).await {
+        Ok((kept, again)) => match (missing, Outcome::of_run(&end, attempt, kept)) {
             (Some(part), Outcome::Failed { error, .. }) => Outcome::Unavailable { part, error },
+            (None, Outcome::Failed { attempt, error, .. }) => Outcome::Failed {
+                attempt,
+                error,
+                again,
+            },
             (_, outcome) => outcome,
         },
         Err(error) => Outcome::Unavailable {

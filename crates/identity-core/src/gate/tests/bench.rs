@@ -241,6 +241,8 @@ pub(super) struct Bench {
     pub(super) job: Arc<ScriptedJob>,
     pub(super) objects: Arc<Mutex<Objects>>,
     pub(super) terms: Terms,
+    /// The contract's first pause after a failure.
+    pub(super) retry: Duration,
     pub(super) allow: AllowList,
     pub(super) contract: &'static str,
     /// Shared, for no two workers may have one owner.
@@ -265,6 +267,7 @@ impl Bench {
                 max_attempts: 3,
                 ..Terms::default()
             },
+            retry: Duration::ZERO,
             allow: AllowList::Everything,
             contract: STRICT,
             entropy: Arc::default(),
@@ -278,7 +281,8 @@ impl Bench {
             clock.clone(),
             self.entropy.clone(),
             self.terms,
-        );
+        )
+        .retrying_after(self.retry);
         Gate::new(Parts {
             contract: Contract::parse(self.contract).unwrap(),
             claims,

@@ -121,7 +121,7 @@ async fn a_job_that_runs_too_long_is_stopped_and_failed() {
     let bench = Bench::new(&[Act::Last(MAX_RUN * 2)]);
     let settled = bench.gate().settle(&put("a.shp", "e1")).await;
     assert!(
-        matches!(settled.outcome, Outcome::Failed { attempt: 1, ref error } if error.contains("3600 seconds"))
+        matches!(settled.outcome, Outcome::Failed { attempt: 1, ref error, .. } if error.contains("3600 seconds"))
     );
     assert_eq!(
         (bench.running(), bench.record(&settled).await.status),
@@ -134,7 +134,14 @@ async fn a_panic_is_a_failure() {
     let bench = Bench::new(&[Act::Panic]);
     let settled = bench.gate().settle(&put("a.shp", "e1")).await;
     let error = "the job panicked: out of luck".to_owned();
-    assert_eq!(settled.outcome, Outcome::Failed { attempt: 1, error });
+    assert_eq!(
+        settled.outcome,
+        Outcome::Failed {
+            attempt: 1,
+            error,
+            again: None
+        }
+    );
 }
 
 async fn only_row(bench: &Bench) -> Record {

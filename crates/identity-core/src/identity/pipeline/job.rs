@@ -22,6 +22,7 @@ const DEFAULT_TIMEOUT_SECONDS: u64 = 3_600;
 pub struct JobSpec {
     work: Work,
     timeout_seconds: u64,
+    retry_seconds: Option<u64>,
 }
 
 /// What is done for a job.
@@ -42,7 +43,13 @@ pub struct ExecSpec {
 
 impl JobSpec {
     pub(super) fn from_toml(table: &Table) -> Result<Self, ContractError> {
-        let known = ["exec", "dispatch", "permanent", "timeout_seconds"];
+        let known = [
+            "exec",
+            "dispatch",
+            "permanent",
+            "timeout_seconds",
+            "retry_seconds",
+        ];
         let section = Section::new("job", table, &known)?;
         let dispatch = section.boolean("dispatch")?.unwrap_or(false);
         let words = match section.strings("exec")? {
@@ -65,6 +72,7 @@ impl JobSpec {
                 Some(seconds) => timeout(seconds)?,
                 None => DEFAULT_TIMEOUT_SECONDS,
             },
+            retry_seconds: section.integer("retry_seconds")?.map(retry).transpose()?,
         })
     }
 
@@ -72,6 +80,13 @@ impl JobSpec {
     #[must_use]
     pub fn work(&self) -> &Work {
         &self.work
+    }
+
+    /// How long a job that failed is left alone after its first attempt, and twice as long after each one more; `None` if the
+    /// contract leaves that to whoever tries again.
+    #[must_use]
+    pub fn retry(&self) -> Option<Duration> {
+        self.retry_seconds.map(Duration::from_secs)
     }
 
     /// How long one attempt may run. Whoever runs it keeps this limit, by dropping the run.
@@ -177,6 +192,18 @@ fn timeout(seconds: i64) -> Result<u64, ContractError> {
     }
 }
 
+/// An hour is the longest pause there is.
+fn retry(seconds: i64) -> Result<u64, ContractError> {
+    match u64::try_from(seconds) {
+        Ok(seconds @ 1..=3_600) => Ok(seconds),
+        _ => Err(ContractError::OutOfRange {
+            at: "job.retry_seconds".to_owned(),
+            expected: "1 to 3600",
+            got: seconds,
+        }),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -196,6 +223,9 @@ mod tests {
     fn what_a_job_leaves_out_has_a_default() {
         let toml = "exec = ['echo', '{uri}', '{path}']";
         assert_eq!(job(toml).unwrap().timeout(), Duration::from_secs(3_600));
+        assert_eq!(job(toml).unwrap().retry(), None);
+        let pausing = job(&format!("{toml}\nretry_seconds = 30")).unwrap();
+        assert_eq!(pausing.retry(), Some(Duration::from_secs(30)));
         let exec = exec(toml);
         assert_eq!(exec.permanent(), [65]);
         assert!(exec.uses(Placeholder::Path));
@@ -228,6 +258,8 @@ mod tests {
             ("permanent = [4294967361]", "job.permanent[0]"),
             ("timeout_seconds = 0", "job.timeout_seconds"),
             ("timeout_seconds = -1", "job.timeout_seconds"),
+            ("retry_seconds = 0", "job.retry_seconds"),
+            ("retry_seconds = 3601", "job.retry_seconds"),
         ] {
             let error = job(&format!("exec = ['x']\n{toml}")).unwrap_err();
             assert!(
