@@ -200,9 +200,10 @@ impl Worker {
         self.gate.drain();
     }
 
-    /// Stops what runs: each job is ended as `failed`, so that the next delivery wins at once.
-    pub fn stop(&self) {
-        self.gate.stop();
+    /// Stops what runs: each job is ended as `failed`, so that the next delivery wins at once. Commands get so long at most to end
+    /// by themselves.
+    pub fn stop_within(&self, patience: Duration) {
+        self.gate.stop_within(patience);
     }
 }
 

@@ -14,6 +14,8 @@ use crate::text::nearest;
 
 /// The exit codes that reject a job unless the contract says otherwise: `EX_DATAERR` of `sysexits.h`.
 const DEFAULT_PERMANENT: [i32; 1] = [65];
+/// As long as a container gets from most who stop it.
+const DEFAULT_GRACE_SECONDS: u64 = 10;
 /// An hour.
 const DEFAULT_TIMEOUT_SECONDS: u64 = 3_600;
 
@@ -39,6 +41,7 @@ pub enum Work {
 pub struct ExecSpec {
     words: Vec<ArgTemplate>,
     permanent: Vec<i32>,
+    grace_seconds: u64,
 }
 
 impl JobSpec {
@@ -49,6 +52,7 @@ impl JobSpec {
             "permanent",
             "timeout_seconds",
             "retry_seconds",
+            "grace_seconds",
         ];
         let section = Section::new("job", table, &known)?;
         let dispatch = section.boolean("dispatch")?.unwrap_or(false);
@@ -63,9 +67,17 @@ impl JobSpec {
             Some(codes) => exit_codes(&codes)?,
             None => DEFAULT_PERMANENT.to_vec(),
         };
+        let grace_seconds = match section.integer("grace_seconds")? {
+            Some(seconds) => grace(seconds)?,
+            None => DEFAULT_GRACE_SECONDS,
+        };
         Ok(Self {
             work: match words {
-                Some(words) => Work::Exec(ExecSpec { words, permanent }),
+                Some(words) => Work::Exec(ExecSpec {
+                    words,
+                    permanent,
+                    grace_seconds,
+                }),
                 None => Work::Dispatch,
             },
             timeout_seconds: match section.integer("timeout_seconds")? {
@@ -107,6 +119,12 @@ impl ExecSpec {
     #[must_use]
     pub fn permanent(&self) -> &[i32] {
         &self.permanent
+    }
+
+    /// For how long the command may go on after SIGTERM, before it is killed.
+    #[must_use]
+    pub fn grace(&self) -> Duration {
+        Duration::from_secs(self.grace_seconds)
     }
 
     /// Whether any argument names this value.
@@ -192,6 +210,17 @@ fn timeout(seconds: i64) -> Result<u64, ContractError> {
     }
 }
 
+fn grace(seconds: i64) -> Result<u64, ContractError> {
+    match u64::try_from(seconds) {
+        Ok(seconds @ 0..=3_600) => Ok(seconds),
+        _ => Err(ContractError::OutOfRange {
+            at: "job.grace_seconds".to_owned(),
+            expected: "0 to 3600",
+            got: seconds,
+        }),
+    }
+}
+
 /// An hour is the longest pause there is.
 fn retry(seconds: i64) -> Result<u64, ContractError> {
     match u64::try_from(seconds) {
@@ -228,6 +257,7 @@ mod tests {
         assert_eq!(pausing.retry(), Some(Duration::from_secs(30)));
         let exec = exec(toml);
         assert_eq!(exec.permanent(), [65]);
+        assert_eq!(exec.grace(), Duration::from_secs(10));
         assert!(exec.uses(Placeholder::Path));
         assert!(!exec.uses(Placeholder::Key));
     }
@@ -259,6 +289,8 @@ mod tests {
             ("timeout_seconds = 0", "job.timeout_seconds"),
             ("timeout_seconds = -1", "job.timeout_seconds"),
             ("retry_seconds = 0", "job.retry_seconds"),
+            ("grace_seconds = -1", "job.grace_seconds"),
+            ("grace_seconds = 3601", "job.grace_seconds"),
             ("retry_seconds = 3601", "job.retry_seconds"),
         ] {
             let error = job(&format!("exec = ['x']\n{toml}")).unwrap_err();
