@@ -9,7 +9,7 @@ use super::connection::{Patience, begin_immediate, commit, roll_back};
 pub(crate) const APPLICATION_ID: i32 = 0x4643_4c4d;
 
 /// The steps in order. A file's `user_version` is how many of them it has seen; a step that was released never changes.
-pub(crate) const STEPS: [&str; 3] = [
+pub(crate) const STEPS: [&str; 4] = [
     // WITHOUT ROWID: as fast as a table with a separate index on the key, and smaller.
     // The index is by status first: open claims are found without the ends, and rejected ones among millions of done ones.
     "CREATE TABLE firstclaim_claims (
@@ -63,6 +63,8 @@ CREATE INDEX ingest_ledger_foreign ON ingest_ledger (claimed_at, upload_key)
     WHERE completed_at IS NULL AND job_key IS NULL;",
     // By it a purge finds the ends whose time is over. It holds those that are done, and of each the time and the key alone.
     "CREATE INDEX firstclaim_claims_over ON firstclaim_claims (expires_at) WHERE status = 'done' AND expires_at IS NOT NULL;",
+    // How many attempts since the last release do not count; none is 0.
+    "ALTER TABLE firstclaim_claims ADD COLUMN uncounted INTEGER;",
 ];
 
 /// The version of the tables that this program knows.
