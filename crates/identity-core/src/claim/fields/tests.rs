@@ -75,6 +75,16 @@ fn only_the_texts_of_a_pipeline_may_be_left_out() {
 }
 
 #[test]
+fn a_record_whose_attempts_all_count_has_the_row_that_it_had_before_some_did_not() {
+    let counted = Record {
+        uncounted: 0,
+        ..samples::full()
+    };
+    let row = kept(&samples::numbered_key(1), &counted);
+    assert!(!row.contains_key(&Field::Uncounted), "{row:?}");
+}
+
+#[test]
 fn names_are_told_apart_and_kinds_are_those_of_the_values() {
     let mut names: Vec<_> = Field::ALL.iter().map(|field| field.name()).collect();
     names.sort_unstable();
