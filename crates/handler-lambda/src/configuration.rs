@@ -13,7 +13,7 @@ use identity_core::{
     identity::{Contract, ContractError, Provider, pipeline::Work},
     outbox::Outbox,
 };
-use jobs::{NoQueue, leftovers};
+use jobs::{NoQueue, WorkingFolder, leftovers};
 use provider_aws::{Aws, DynamoStore, NoRegion, TableNameError};
 
 use crate::{emf::Metrics, invocation::Handler};
@@ -86,7 +86,7 @@ pub(crate) async fn configure() -> Result<Handler, ConfigurationError> {
     let providers = Providers {
         claims: Arc::new(aws.claims(table)),
         objects: Arc::new(aws.objects()),
-        job: jobs::of(spec, queue)?,
+        job: jobs::of(spec, queue, WorkingFolder::Private)?,
         max_run: spec.timeout(),
         redrives: settings.open_redrive_queue(QUEUES, open)?,
     };

@@ -1,7 +1,7 @@
 //! The job that is a command: what it is given, and what its end means.
 //!
 //! The command is started as it is written in the contract, by no shell, in a process group of its own, with nothing on
-//! its standard input. It inherits our environment, without what we were given of `FIRSTCLAIM_JOB_*`, and gets:
+//! its standard input. Of our environment it inherits what the contract names, or all but credentials, and gets:
 //!
 //! | variable | placeholder | value |
 //! |---|---|---|
@@ -18,6 +18,7 @@
 //! | `FIRSTCLAIM_JOB_PIPELINE` | | the pipeline's name |
 //! | `FIRSTCLAIM_JOB_PIPELINE_VERSION` | | the pipeline's version |
 //! | `FIRSTCLAIM_JOB_PATH` | `{path}` | a local copy of exactly this version; set only if `{path}` is used |
+//! | `TMPDIR` | | a folder for this attempt alone; whatever is left in it is removed with it |
 //!
 //! | its end | the job |
 //! |---|---|
@@ -31,7 +32,7 @@
 //! whose parent, this program, was itself killed by SIGKILL, lives on: what has an effect must be guarded with the
 //! attempt.
 
-use std::{ffi::OsString, io, os::unix::process::ExitStatusExt as _};
+use std::{ffi::OsString, io, os::unix::process::ExitStatusExt as _, path::Path};
 
 use async_trait::async_trait;
 use identity_core::{
@@ -43,7 +44,8 @@ use serde_json::json;
 use tokio::process::Command;
 
 use crate::{
-    fetch::LocalCopy,
+    fetch::fetch,
+    folder::{RunFolder, WorkingFolder},
     process::{self, Ended, ProcessError, Tail},
 };
 
@@ -57,29 +59,55 @@ const TOLD: usize = 2 * 1024;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exec {
     spec: ExecSpec,
+    working: WorkingFolder,
 }
 
 impl Exec {
-    /// The command of a contract's `[job]`.
-    pub fn new(spec: ExecSpec) -> Self {
-        Self { spec }
+    /// The command of a contract's `[job]`, and where it runs.
+    pub fn new(spec: ExecSpec, working: WorkingFolder) -> Self {
+        Self { spec, working }
     }
 
-    fn command(&self, values: &Values<'_>) -> (String, Command) {
-        let mut words = self.spec.words().iter();
-        let mut word = || {
-            words
-                .next()
-                .map(|word| word.render(|name| values.get(name)))
+    fn command(&self, values: &Values<'_>, folder: &Path) -> Result<(String, Command), JobError> {
+        let words = self.words(values)?;
+        let mut words = words.into_iter();
+        let program = words.next().unwrap_or_default();
+        let mut command = match self.working {
+            WorkingFolder::Inherited => Command::new(&program),
+            WorkingFolder::Private => {
+                // A path is this program's: from the private folder it would lead elsewhere.
+                let mut command = Command::new(if program.contains('/') {
+                    std::path::absolute(&program).map_err(no_folder)?
+                } else {
+                    program.clone().into()
+                });
+                command.current_dir(folder);
+                command
+            }
         };
-        let program = word().unwrap_or_default();
-        let mut command = Command::new(&program);
-        command.args(std::iter::from_fn(word));
-        for name in foreign(std::env::vars_os().map(|(name, _)| name)) {
-            command.env_remove(name);
-        }
-        command.envs(values.environment());
-        (program, command)
+        command
+            .args(words)
+            .env_clear()
+            .envs(inherited(&self.spec, std::env::vars_os()))
+            .envs(values.environment())
+            .env("TMPDIR", folder);
+        Ok((program, command))
+    }
+
+    /// The program and its arguments, none of which the object's name makes an option.
+    fn words(&self, values: &Values<'_>) -> Result<Vec<String>, JobError> {
+        let words = self.spec.words().iter().enumerate();
+        let rendered = words.map(|(index, word)| {
+            let rendered = word.render(|name| values.get(name));
+            match self.spec.may_be_option(index) {
+                Some(value) if rendered.starts_with('-') => Err(JobError::permanent(format!(
+                    "{value} begins with \"-\", and the command may take it for an option: where it takes none after \"--\", \
+                     write that before it in job.exec, or \"./{value}\""
+                ))),
+                _ => Ok(rendered),
+            }
+        });
+        rendered.collect()
     }
 
     fn outcome(&self, program: &str, ended: &Ended) -> Result<Output, JobError> {
@@ -111,11 +139,12 @@ impl Job for Exec {
 
     async fn run(&self, lease: &Lease, context: &JobContext) -> Result<Output, JobError> {
         let mut values = Values::new(lease, context)?;
+        let folder = RunFolder::new().map_err(no_folder)?;
         let copy;
         if self.spec.uses(Placeholder::Path) {
-            copy = LocalCopy::fetch(&*context.objects, &context.object).await?;
-            values.path = Some(copy.path().to_str().ok_or_else(|| {
-                let path = copy.path().display();
+            copy = fetch(&*context.objects, &context.object, folder.path()).await?;
+            values.path = Some(copy.to_str().ok_or_else(|| {
+                let path = copy.display();
                 let message = format!("the temporary folder's path {path} is not UTF-8");
                 JobError::Machine {
                     message,
@@ -123,7 +152,7 @@ impl Job for Exec {
                 }
             })?);
         }
-        let (program, command) = self.command(&values);
+        let (program, command) = self.command(&values, folder.path())?;
         match process::run(command).await {
             Ok(ended) => self.outcome(&program, &ended),
             Err(error) => Err(process_error(&program, error)),
@@ -202,9 +231,22 @@ impl<'a> Values<'a> {
     }
 }
 
-/// The variables that would pass for ours.
-fn foreign(names: impl Iterator<Item = OsString>) -> impl Iterator<Item = OsString> {
-    names.filter(|name| name.as_encoded_bytes().starts_with(PREFIX.as_bytes()))
+/// Of these variables, those that a command inherits: none that would pass for ours.
+fn inherited(
+    spec: &ExecSpec,
+    variables: impl Iterator<Item = (OsString, OsString)>,
+) -> impl Iterator<Item = (OsString, OsString)> {
+    variables.filter(|(name, _)| {
+        let name = name.to_string_lossy();
+        !name.starts_with(PREFIX) && spec.inherits(&name)
+    })
+}
+
+fn no_folder(source: io::Error) -> JobError {
+    JobError::Machine {
+        message: "no temporary folder can be had on this machine".to_owned(),
+        source: Some(Box::new(source)),
+    }
 }
 
 fn process_error(program: &str, error: ProcessError) -> JobError {

@@ -45,7 +45,8 @@ pub(crate) async fn run(args: RunArgs, settings: Settings) -> Result<Ended, Fail
     let providers = Providers {
         claims: store.open().await?,
         objects,
-        job: jobs::of(&spec, queue).map_err(|error| Failure::usage(error.to_string()))?,
+        job: jobs::of(&spec, queue, WorkingFolder::Inherited)
+            .map_err(|error| Failure::usage(error.to_string()))?,
         max_run: spec.timeout(),
         redrives: None,
     };

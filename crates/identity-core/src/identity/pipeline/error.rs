@@ -57,6 +57,14 @@ pub enum ContractError {
         /// The argument.
         got: String,
     },
+    /// Of the variables that a command inherits, one that none can be called.
+    #[error("job.env[{index}]: expected a variable's name, or its beginning and `*`, got {got:?}")]
+    NoVariable {
+        /// Which of them, from 0.
+        index: usize,
+        /// The name.
+        got: String,
+    },
     /// A name or version with a control character.
     #[error("{key}: expected a text without control characters, got {got:?}")]
     ControlCharacter {

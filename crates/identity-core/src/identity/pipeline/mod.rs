@@ -21,6 +21,7 @@ pub mod job;
 pub mod select;
 pub mod template;
 
+mod environment;
 mod error;
 mod script;
 mod table;
