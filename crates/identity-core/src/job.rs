@@ -1,19 +1,26 @@
 //! What a won claim runs: the job trait and its answers. The jobs themselves live in the crate `jobs`.
 
-use std::{fmt::Debug, sync::Arc};
+use std::{fmt::Debug, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
+use tokio_util::sync::CancellationToken;
 
 use crate::{claim::Lease, object::ObjectStore};
 
 /// A unit of work that the gate runs once it holds the claim.
 ///
 /// The gate cancels a job by dropping its future: on a lost lease, at the time limit, and at shutdown. Whatever the job
-/// started must be gone when the drop returns (a child process is killed with its process group).
+/// started must be gone when the drop returns (a child process is killed with its process group). A job with a
+/// [grace](Self::grace) is told before, by [`JobContext::stopping`]; what it comes to then is not recorded.
 #[async_trait]
 pub trait Job: Debug + Send + Sync + 'static {
     /// Whether it reads the object through [`JobContext::objects`].
     fn reads_objects(&self) -> bool;
+
+    /// For how long it may go on once it was told to stop. It gets less where its lease, or the process, ends sooner.
+    fn grace(&self) -> Duration {
+        Duration::ZERO
+    }
 
     /// Does the work for the object version in `context`, as the attempt that `lease` names.
     ///
@@ -36,6 +43,8 @@ pub struct JobContext {
     pub pipeline_version: Arc<str>,
     /// Reads objects.
     pub objects: Arc<dyn ObjectStore>,
+    /// Cancelled when the job is to stop, a [grace](Job::grace) before it is dropped.
+    pub stopping: CancellationToken,
 }
 
 /// What a finished job leaves in the claim's record.

@@ -28,11 +28,13 @@
 //! | it is not there, or may not be run; no room for the copy | failed, and the attempt does not count: that is this machine's fault |
 //! | no command can be given the key (NUL, not UTF-8), or the arguments are too long | is rejected |
 //!
-//! When it ends, or is cancelled, its whole process group is killed. A process that leaves the group (`setsid`), or one
+//! When it is to stop (the time is up, the lease ends, the worker is stopped), its process group is sent SIGTERM, and gets the
+//! grace of the contract, as far as its lease and the worker's own time allow. When it ends, when the grace is over, and at once
+//! when the lease is lost, its whole process group is killed. A process that leaves the group (`setsid`), or one
 //! whose parent, this program, was itself killed by SIGKILL, lives on: what has an effect must be guarded with the
 //! attempt.
 
-use std::{ffi::OsString, io, os::unix::process::ExitStatusExt as _, path::Path};
+use std::{ffi::OsString, io, os::unix::process::ExitStatusExt as _, path::Path, time::Duration};
 
 use async_trait::async_trait;
 use identity_core::{
@@ -137,6 +139,10 @@ impl Job for Exec {
         self.spec.uses(Placeholder::Path)
     }
 
+    fn grace(&self) -> Duration {
+        self.spec.grace()
+    }
+
     async fn run(&self, lease: &Lease, context: &JobContext) -> Result<Output, JobError> {
         let mut values = Values::new(lease, context)?;
         let folder = RunFolder::new().map_err(no_folder)?;
@@ -153,7 +159,7 @@ impl Job for Exec {
             })?);
         }
         let (program, command) = self.command(&values, folder.path())?;
-        match process::run(command).await {
+        match process::run(command, &context.stopping).await {
             Ok(ended) => self.outcome(&program, &ended),
             Err(error) => Err(process_error(&program, error)),
         }

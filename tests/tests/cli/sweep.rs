@@ -313,3 +313,35 @@ fn an_azure_blob_of_0_bytes_is_recorded_and_stays_so_where_nobody_can_look() {
     assert_eq!(waiting(), expected);
     assert_eq!(bench.read("ran"), "");
 }
+
+#[test]
+fn a_pause_between_attempts_is_kept_by_the_run_and_by_sweeps_and_not_by_who_has_mended_the_job() {
+    let bench = Workbench::new(&format!("{BROKEN}\nretry_seconds = 3600"));
+    bench.write("event.json", notification(&[record("a.tif", "e1")]));
+    let run = bench.start("pausing", &mut bench.command(&["run", "event.json"]));
+    eventually("the job failed once", || {
+        bench.path("firstclaim.db").exists()
+            && bench
+                .claims()
+                .first()
+                .is_some_and(|claim| claim["status"] == "failed")
+    });
+    let claim = bench.claim();
+    assert_eq!(claim["attempt"], 1, "{claim}");
+    let (failed, until) = (&claim["finished_at"], &claim["waiting_until"]);
+    assert!(until.as_str() > failed.as_str(), "{claim}");
+    let (swept, _) = piped(&bench, SWEEP);
+    assert_eq!(swept.err, "sent=0 left=1 reported=0 failed=0 purged=0\n");
+    // It is still in its pause, half an hour at least.
+    run.signal("INT");
+    let ran = run.end(&bench);
+    assert_eq!(
+        (ran.code, ran.last_line()),
+        (1, counts(0, 0).replace("failed=0", "failed=1").as_str()),
+        "{ran:?}"
+    );
+    assert_eq!(bench.claim()["attempt"], 1);
+    bench.write("mended", "");
+    let ran = bench.run(&["run", "event.json"]);
+    assert_eq!(ran.last_line(), counts(1, 0), "{ran:?}");
+}

@@ -9,8 +9,10 @@ use std::{
 
 use host::{signals::Signals, worker::Worker};
 use identity_core::{
+    claim::ClaimKey,
     event::Item,
     gate::{Counts, Gate, Outcome, Part, Settled},
+    host::Clock,
 };
 use tokio::{
     sync::mpsc::{self, error::TryRecvError},
@@ -26,8 +28,11 @@ use crate::failure::{Ended, Failure};
 
 /// How often an event is tried whose job fails.
 const MAX_TRIES: u32 = 3;
-/// How long to wait before a failed event is tried again, times the tries so far.
+/// How long to wait before an event is tried again that the store or the machine failed, times the tries so far.
 const RETRY_PAUSE: Duration = Duration::from_millis(200);
+/// How long to wait at most before a job is tried again that failed once, unless its contract says how long; and twice as long
+/// after each try more.
+const FAILED_PAUSE: Duration = Duration::from_secs(1);
 /// How many finds are read ahead.
 const READ_AHEAD: usize = 64;
 /// How soon to look again at a held event: its holder may end long before its lease does.
@@ -48,6 +53,7 @@ struct Work {
 #[derive(Debug)]
 pub(crate) struct Engine {
     gate: Gate,
+    clock: Arc<dyn Clock>,
     concurrency: usize,
     report: Report,
     running: JoinSet<(Work, Settled)>,
@@ -74,6 +80,7 @@ impl Engine {
     pub(crate) fn new(worker: &Worker, report: Report) -> Self {
         Self {
             gate: worker.gate().clone(),
+            clock: worker.clock().clone(),
             concurrency: worker.concurrency(),
             report,
             running: JoinSet::new(),
@@ -189,7 +196,14 @@ impl Engine {
                 work.looks += 1;
                 (FIRST_LOOK * 2u32.saturating_pow(work.looks.min(10) - 1)).min(LAST_LOOK)
             }
-            Outcome::Failed { .. } | Outcome::LeaseLost { .. } | Outcome::Unavailable { .. }
+            Outcome::Failed { again, .. } if work.tries + 1 < MAX_TRIES => {
+                work.tries += 1;
+                again.map_or_else(
+                    || failed_pause(work.tries, settled.key.as_ref()),
+                    |again| self.clock.unix_millis().until(again),
+                )
+            }
+            Outcome::LeaseLost { .. } | Outcome::Unavailable { .. }
                 if work.tries + 1 < MAX_TRIES =>
             {
                 work.tries += 1;
@@ -283,6 +297,15 @@ fn read_ahead(sources: Sources) -> mpsc::Receiver<Found> {
         }
     });
     receive
+}
+
+/// Between a half and all of the pause, by the job's ID, which is as good as random: of many jobs that failed together, not all
+/// come back at once.
+fn failed_pause(tries: u32, key: Option<&ClaimKey>) -> Duration {
+    let full = FAILED_PAUSE * 2_u32.saturating_pow(tries.saturating_sub(1));
+    let digit = key.and_then(|key| key.as_str().chars().next());
+    let share = digit.and_then(|digit| digit.to_digit(16)).unwrap_or(15);
+    full / 2 + full / 2 * share / 15
 }
 
 fn ended(counts: Counts) -> Ended {

@@ -377,6 +377,13 @@ impl Holding {
         })
     }
 
+    /// The same write, where it leaves a failed job alone until this moment.
+    #[must_use]
+    pub fn again_at(mut self, moment: UnixMillis) -> Self {
+        self.record.waiting_until = Some(moment);
+        self
+    }
+
     fn write(held: &Stored, write: u32, change: impl FnOnce(&mut Record)) -> Self {
         let mut record = Box::new(held.record.clone());
         record.revision = record.owner.map(|owner| Revision { owner, write });

@@ -332,8 +332,8 @@ pub struct Record {
     pub claimed_at: UnixSeconds,
     /// `processing`: until when the claim is the holder's alone, in Unix milliseconds.
     pub lease_until: Option<UnixMillis>,
-    /// Not before when it is worth looking again, in Unix milliseconds: of a `waiting` claim, and of any that a sweep or an
-    /// operator has sent again. No claim heeds it, only sweeps do.
+    /// Not before when it is worth looking again, in Unix milliseconds: of a `waiting` claim, of a `failed` one whose contract
+    /// has pauses, and of any that a sweep or an operator has sent again. No claim heeds it, only sweeps do.
     pub waiting_until: Option<UnixMillis>,
     /// When the status became `done`, `rejected` or `failed`, in Unix seconds.
     pub finished_at: Option<UnixSeconds>,

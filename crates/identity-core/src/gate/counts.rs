@@ -97,6 +97,7 @@ mod tests {
                 Outcome::Failed {
                     attempt: 1,
                     error: String::new(),
+                    again: None,
                 },
             ),
             ("failed", Outcome::LeaseLost { attempt: 1 }),

@@ -74,6 +74,8 @@ pub enum Outcome {
         attempt: u32,
         /// What happened.
         error: String,
+        /// Not before when it is worth another attempt, in Unix milliseconds, if the contract says so.
+        again: Option<UnixMillis>,
     },
     /// Its job ran here, but the claim was lost meanwhile; nothing is recorded by this attempt.
     LeaseLost {
@@ -136,6 +138,7 @@ impl Outcome {
             (Kept::Yes, End::Failed { error, .. }) => Self::Failed {
                 attempt,
                 error: error.clone(),
+                again: None,
             },
             (Kept::Yes, End::Rejected { error }) => Self::Rejected {
                 reason: Reason::Permanent,
@@ -157,10 +160,10 @@ impl Outcome {
             Self::Held { until } => Disposition::Retry {
                 not_before: Some(*until),
             },
-            Self::Failed { .. }
-            | Self::LeaseLost { .. }
-            | Self::Unkept { .. }
-            | Self::Unavailable { .. } => Disposition::Retry { not_before: None },
+            Self::Failed { again, .. } => Disposition::Retry { not_before: *again },
+            Self::LeaseLost { .. } | Self::Unkept { .. } | Self::Unavailable { .. } => {
+                Disposition::Retry { not_before: None }
+            }
         }
     }
 
@@ -225,6 +228,7 @@ mod tests {
             Outcome::Failed {
                 attempt: 1,
                 error: String::new(),
+                again: None,
             },
             Outcome::LeaseLost { attempt: 1 },
             Outcome::Unkept {
@@ -260,6 +264,19 @@ mod tests {
         for outcome in acknowledged {
             assert_eq!(outcome.disposition(), Disposition::Ack, "{outcome:?}");
         }
+    }
+
+    #[test]
+    fn a_failed_event_is_wanted_again_after_its_pause() {
+        let again = Some(UnixMillis(5));
+        let error = String::new();
+        let failed = Outcome::Failed {
+            attempt: 1,
+            error,
+            again,
+        };
+        let expected = Disposition::Retry { not_before: again };
+        assert_eq!(failed.disposition(), expected);
     }
 
     #[test]

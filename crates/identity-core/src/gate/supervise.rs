@@ -1,6 +1,6 @@
 //! A won claim, from the start of its job to the record of its end: renewal meanwhile, and every way to stop.
 
-use std::{panic::AssertUnwindSafe, time::Duration};
+use std::{panic::AssertUnwindSafe, sync::atomic::Ordering, time::Duration};
 
 use futures_util::FutureExt as _;
 use tokio::pin;
@@ -44,13 +44,15 @@ pub(super) async fn supervise(
     followed: u32,
 ) -> Outcome {
     let attempt = lease.attempt();
+    let stopping = CancellationToken::new();
     let stopped = {
-        let work = AssertUnwindSafe(work(&gate, &lease, &object, followed)).catch_unwind();
+        let work = work(&gate, &lease, &object, followed, stopping.clone());
+        let work = AssertUnwindSafe(work).catch_unwind();
         let expiry = expiry(&gate, &lease);
         let renewals = renewals(&gate, &lease);
         let time_out = gate.clock().sleep(gate.max_run());
         pin!(work, expiry, renewals, time_out);
-        tokio::select! {
+        let stopped = tokio::select! {
             biased;
             () = stop.cancelled() => Stopped::Interrupted,
             () = &mut expiry => Stopped::Expired,
@@ -60,7 +62,17 @@ pub(super) async fn supervise(
                 let (end, missing) = ended.unwrap_or_else(|panic| (panicked(panic), None));
                 Stopped::Finished(end, missing)
             }
+        };
+        let grace = grace(&gate, &lease, &stopped);
+        if !grace.is_zero() {
+            stopping.cancel();
+            // What it comes to now tells nothing: many programs end well when they are told to end.
+            tokio::select! {
+                _ = &mut work => {}
+                () = gate.clock().sleep(grace) => {}
+            }
         }
+        stopped
         // Here the work is dropped: whatever it started is gone before its end is recorded.
     };
     let mut missing = None;
@@ -85,9 +97,14 @@ pub(super) async fn supervise(
             gate.max_run().as_secs()
         )),
     };
-    match gate.claims().end(lease, end.clone()).await {
-        Ok(kept) => match (missing, Outcome::of_run(&end, attempt, kept)) {
+    match gate.claims().end_until(lease, end.clone()).await {
+        Ok((kept, again)) => match (missing, Outcome::of_run(&end, attempt, kept)) {
             (Some(part), Outcome::Failed { error, .. }) => Outcome::Unavailable { part, error },
+            (None, Outcome::Failed { attempt, error, .. }) => Outcome::Failed {
+                attempt,
+                error,
+                again,
+            },
             (_, outcome) => outcome,
         },
         Err(error) => Outcome::Unavailable {
@@ -97,14 +114,32 @@ pub(super) async fn supervise(
     }
 }
 
+/// How long a job that is stopped may go on. Half of what is left of its lease is kept for recording its end; who has lost
+/// it must be gone at once. A lease ends with the call that it is held in, so that no call is overrun, either.
+fn grace(gate: &Gate, lease: &Lease, stopped: &Stopped) -> Duration {
+    let left = lease
+        .confirmed_until()
+        .saturating_sub(gate.clock().monotonic());
+    let grace = gate.job.grace().min(left / 2);
+    match stopped {
+        Stopped::Finished(..) | Stopped::LeaseLost => Duration::ZERO,
+        Stopped::Expired | Stopped::TimedOut => grace,
+        Stopped::Interrupted => {
+            let patience = gate.inner.patience.load(Ordering::Relaxed);
+            grace.min(Duration::from_millis(patience))
+        }
+    }
+}
+
 /// Runs the job to its end, and names the part without which it could not be done.
 async fn work(
     gate: &Gate,
     lease: &Lease,
     object: &ObjectVersion,
     followed: u32,
+    stopping: CancellationToken,
 ) -> (End, Option<Part>) {
-    let end = match gate.run_job(lease, object).await {
+    let end = match gate.run_job(lease, object, stopping).await {
         Ok(output) => End::Done {
             result: result_text(&output),
             reason: None,

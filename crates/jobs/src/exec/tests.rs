@@ -18,6 +18,7 @@ use identity_core::{
     object::{Head, Listed, ObjectError, ObjectStore, ObjectStream},
 };
 use proptest::prelude::*;
+use tokio_util::sync::CancellationToken;
 
 use super::*;
 
@@ -91,6 +92,7 @@ fn context(key: ObjectKey) -> JobContext {
         pipeline_name: "scenes".into(),
         pipeline_version: "3.2.0".into(),
         objects: Arc::new(OneObject),
+        stopping: CancellationToken::new(),
     }
 }
 

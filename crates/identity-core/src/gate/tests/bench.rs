@@ -67,6 +67,8 @@ pub(super) enum Act {
     Panic,
     SourceChanged,
     Last(Duration),
+    /// Until it is told to stop, and then for so long.
+    Linger(Duration),
 }
 
 /// Does one act a run, in order, and then succeeds; counts what runs.
@@ -75,6 +77,8 @@ pub(super) struct ScriptedJob {
     pub(super) acts: Mutex<VecDeque<Act>>,
     pub(super) runs: Mutex<Vec<(String, u32)>>,
     pub(super) running: Arc<AtomicUsize>,
+    /// What it asks for once it is told to stop.
+    pub(super) grace: Duration,
 }
 
 struct Running(Arc<AtomicUsize>);
@@ -89,6 +93,9 @@ impl Drop for Running {
 impl Job for ScriptedJob {
     fn reads_objects(&self) -> bool {
         true
+    }
+    fn grace(&self) -> Duration {
+        self.grace
     }
     async fn run(&self, lease: &Lease, context: &JobContext) -> Result<Output, JobError> {
         self.running.fetch_add(1, Ordering::SeqCst);
@@ -117,6 +124,11 @@ impl Job for ScriptedJob {
             }),
             Act::Panic => panic!("out of luck"),
             Act::SourceChanged => Err(JobError::SourceChanged),
+            Act::Linger(duration) => {
+                context.stopping.cancelled().await;
+                tokio::time::sleep(duration).await;
+                Ok(Output::default())
+            }
             Act::Last(duration) => {
                 tokio::time::sleep(duration).await;
                 Ok(Output::default())
@@ -241,6 +253,8 @@ pub(super) struct Bench {
     pub(super) job: Arc<ScriptedJob>,
     pub(super) objects: Arc<Mutex<Objects>>,
     pub(super) terms: Terms,
+    /// The contract's first pause after a failure.
+    pub(super) retry: Duration,
     pub(super) allow: AllowList,
     pub(super) contract: &'static str,
     /// Shared, for no two workers may have one owner.
@@ -265,6 +279,7 @@ impl Bench {
                 max_attempts: 3,
                 ..Terms::default()
             },
+            retry: Duration::ZERO,
             allow: AllowList::Everything,
             contract: STRICT,
             entropy: Arc::default(),
@@ -278,7 +293,8 @@ impl Bench {
             clock.clone(),
             self.entropy.clone(),
             self.terms,
-        );
+        )
+        .retrying_after(self.retry);
         Gate::new(Parts {
             contract: Contract::parse(self.contract).unwrap(),
             claims,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::bench::{Act, Bench, LEASE, Objects, item, items, put, record};
 use crate::{
-    claim::{ClaimStore as _, Reason, Status},
+    claim::{ClaimStore as _, Reason, Status, Terms},
     event::Reading,
     gate::{AllowList, Disposition, NoJob, Outcome, Part},
 };
@@ -77,7 +77,8 @@ async fn a_failed_job_is_recorded_and_its_next_delivery_wins_at_once() {
         failed.outcome,
         Outcome::Failed {
             attempt: 1,
-            error: "exit code 1".into()
+            error: "exit code 1".into(),
+            again: None,
         }
     );
     assert_eq!(bench.record(&failed).await.status, Status::Failed);
@@ -106,6 +107,59 @@ async fn a_permanent_error_is_recorded_and_acknowledged() {
         Outcome::Rejected { .. }
     ));
     assert_eq!(bench.runs().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_each_failure_a_job_is_left_alone_for_longer_and_its_source_is_told() {
+    let bench = Bench {
+        retry: Duration::from_secs(10),
+        terms: Terms {
+            max_attempts: 9,
+            ..Terms::default()
+        },
+        ..Bench::new(&[Act::Fail, Act::Fail, Act::Machine, Act::Fail])
+    };
+    let gate = bench.gate();
+    for full in [10, 20, 40, 80] {
+        let settled = gate.settle(&put("a.shp", "e1")).await;
+        let until = bench.record(&settled).await.waiting_until.unwrap();
+        let pause = gate.clock().unix_millis().until(until);
+        assert!(
+            (full / 2..=full).contains(&pause.as_secs()),
+            "{pause:?} of {full} s"
+        );
+        // What the machine failed says nothing of when it will do better, but a sweep leaves it alone, too.
+        let told = match settled.outcome {
+            Outcome::Unavailable { .. } => None,
+            _ => Some(until),
+        };
+        let expected = Disposition::Retry { not_before: told };
+        assert_eq!(settled.outcome.disposition(), expected);
+    }
+    // Whoever delivers it sooner is served: its source, or a person who has mended it.
+    let done = gate.settle(&put("a.shp", "e1")).await;
+    assert!(
+        matches!(done.outcome, Outcome::Done { attempt: 5, .. }),
+        "{done:?}"
+    );
+    assert_eq!(bench.record(&done).await.waiting_until, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_interrupted_job_is_worth_another_attempt_at_once() {
+    let bench = Bench {
+        retry: Duration::from_secs(10),
+        ..Bench::new(&[Act::Last(Duration::from_secs(60))])
+    };
+    let gate = bench.gate();
+    let event = put("a.shp", "e1");
+    let (settled, ()) = tokio::join!(gate.settle(&event), async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        gate.stop();
+    });
+    let expected = Disposition::Retry { not_before: None };
+    assert_eq!(settled.outcome.disposition(), expected);
+    assert_eq!(bench.record(&settled).await.waiting_until, None);
 }
 
 #[tokio::test(start_paused = true)]
