@@ -26,6 +26,7 @@
 //! | any other code, or a signal | failed, to be tried again |
 //! | it is not there, or may not be run | failed: that is this machine's fault, not the object's |
 //! | no command can be given the key (NUL, not UTF-8), or the arguments are too long | is rejected |
+//! | a word that begins with `{key}` or `{container}` would be an option, since that begins with `-`, and no `--` stands before | is rejected |
 //!
 //! When it ends, or is cancelled, its whole process group is killed. A process that leaves the group (`setsid`), or one
 //! whose parent, this program, was itself killed by SIGKILL, lives on: what has an effect must be guarded with the
@@ -82,6 +83,20 @@ impl Exec {
         (program, command)
     }
 
+    /// The first word that an object's name makes an option: <https://pubs.opengroup.org/onlinepubs/9799919799/basedefs/V1_chap12.html>
+    fn option(&self, values: &Values<'_>) -> Option<String> {
+        let named = |name| matches!(name, Placeholder::Key | Placeholder::Container);
+        let words = self.spec.words().iter().skip(1);
+        let words = words.map(|word| {
+            let without = word.render(|name| if named(name) { "x" } else { values.get(name) });
+            (word.render(|name| values.get(name)), without)
+        });
+        words
+            .take_while(|(word, _)| word != "--")
+            .find(|(word, without)| word.starts_with('-') && !without.starts_with('-'))
+            .map(|(word, _)| word)
+    }
+
     fn outcome(&self, program: &str, ended: &Ended) -> Result<Output, JobError> {
         let how = match (ended.status.code(), ended.status.signal()) {
             (Some(0), _) => {
@@ -111,6 +126,12 @@ impl Job for Exec {
 
     async fn run(&self, lease: &Lease, context: &JobContext) -> Result<Output, JobError> {
         let mut values = Values::new(lease, context)?;
+        if let Some(word) = self.option(&values) {
+            return Err(JobError::permanent(format!(
+                "the object's name would be the option {word:?} of the command: write `--` or other text before it, or take \
+                 {{uri}}, {{path}} or the environment"
+            )));
+        }
         let copy;
         if self.spec.uses(Placeholder::Path) {
             copy = LocalCopy::fetch(&*context.objects, &context.object).await?;

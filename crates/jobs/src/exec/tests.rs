@@ -212,6 +212,22 @@ async fn what_no_command_can_be_given_is_rejected() {
 }
 
 #[tokio::test]
+async fn an_object_s_name_is_no_option() {
+    let context = || context(ObjectKey::verbatim("--help"));
+    for words in ["'{key}'", "'a', '{key}.tif'", "'{key}', '--'"] {
+        let command = exec(&format!("exec = ['echo', {words}]"));
+        let error = run_in(&command, &context()).await.unwrap_err();
+        assert!(matches!(error, JobError::Permanent { .. }), "{words}");
+        assert!(error.to_string().contains("--help"), "{error}");
+    }
+    // The contract's own options, and names that cannot be one.
+    for words in ["'--', '{key}'", "'./{key}'", "'--in={key}'", "'{uri}'"] {
+        let command = exec(&format!("exec = ['echo', {words}]"));
+        run_in(&command, &context()).await.unwrap();
+    }
+}
+
+#[tokio::test]
 async fn a_command_is_given_the_job_as_arguments_and_in_its_environment() {
     let job = script(
         r#"printf '%s\n' "$@"; env | grep '^FIRSTCLAIM_JOB_' | sort"#,
