@@ -27,6 +27,7 @@
 //! | any other code, or a signal | failed, to be tried again |
 //! | it is not there, or may not be run; no room for the copy | failed, and the attempt does not count: that is this machine's fault |
 //! | no command can be given the key (NUL, not UTF-8), or the arguments are too long | is rejected |
+//! | a value of the object's begins with `-`, and an argument with it, which could be taken for an option | is rejected |
 //!
 //! When it is to stop (the time is up, the lease ends, the worker is stopped), its process group is sent SIGTERM, and gets the
 //! grace of the contract, as far as its lease and the worker's own time allow. When it ends, when the grace is over, and at once
@@ -96,7 +97,8 @@ impl Exec {
         Ok((program, command))
     }
 
-    /// The program and its arguments, none of which the object's name makes an option.
+    /// The program and its arguments, none of which the object's name makes an option:
+    /// <https://pubs.opengroup.org/onlinepubs/9799919799/basedefs/V1_chap12.html>.
     fn words(&self, values: &Values<'_>) -> Result<Vec<String>, JobError> {
         let words = self.spec.words().iter().enumerate();
         let rendered = words.map(|(index, word)| {

@@ -295,7 +295,11 @@ async fn a_command_inherits_neither_credentials_nor_what_this_program_was_given_
 #[tokio::test]
 async fn an_objects_name_is_no_option() {
     let context = context(ObjectKey::verbatim("--help"));
-    for words in ["'echo', '{key}'", "'echo', 'x', '{key}{version}'"] {
+    for words in [
+        "'echo', '{key}'",
+        "'echo', 'x', '{key}{version}'",
+        "'echo', '{key}', '--'",
+    ] {
         let error = run_in(&exec(&format!("exec = [{words}]")), &context).await;
         let error = error.unwrap_err();
         assert!(matches!(error, JobError::Permanent { .. }), "{error:?}");
@@ -306,6 +310,8 @@ async fn an_objects_name_is_no_option() {
     }
     for (words, said) in [
         ("'echo', './{key}'", "./--help\n"),
+        ("'echo', '--in={key}'", "--in=--help\n"),
+        ("'echo', '{uri}'", "s3://tiles/--help\n"),
         ("'echo', 'x', '--', '{key}'", "x -- --help\n"),
         ("'sh', '-c', 'echo \"<$1>\"', 'sh', '{key}'", "<--help>\n"),
     ] {
