@@ -13,7 +13,7 @@ impl Gate {
     /// An object that was not whole: the store says what it is now.
     pub(super) async fn look_again(&self, event: &StorageEvent) -> Prepared {
         let address = &event.address;
-        if !self.wants(address) {
+        if !self.wants(address, None) {
             return ignored(Some(address), NoJob::NotSelected);
         }
         match self.inner.parts.objects.head(address).await {

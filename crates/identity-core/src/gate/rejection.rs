@@ -39,7 +39,7 @@ impl Gate {
     /// else would.
     pub(super) async fn incomplete(&self, event: &StorageEvent) -> Prepared {
         let address = &event.address;
-        if !self.wants(address) {
+        if !self.wants(address, Some(0)) {
             return ignored(Some(address), NoJob::NotSelected);
         }
         if let Err(refusal) = event.token_for(self.contract().scheme()) {
