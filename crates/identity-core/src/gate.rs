@@ -14,6 +14,7 @@ mod rejection;
 mod supervise;
 #[cfg(test)]
 mod tests;
+mod wanted;
 
 use std::{
     sync::{
@@ -236,12 +237,10 @@ impl Gate {
             );
             return self.refuse(event, Reason::NotAllowed, error).await;
         }
-        if !self
-            .contract()
-            .select()
-            .selects(&event.address.key.display())
-        {
-            return ignored(Some(&event.address), NoJob::NotSelected);
+        match self.unwanted(event).await {
+            Ok(None) => {}
+            Ok(Some(why)) => return ignored(Some(&event.address), why),
+            Err(error) => return unavailable(&event.address, &error),
         }
         let objects = &self.inner.parts.objects;
         if self.job.reads_objects() && !objects.reads(event.address.provider) {
@@ -439,12 +438,6 @@ impl Gate {
         let scheme = self.contract().scheme();
         let chosen = scheme.token(Some(&token), etag.as_ref()).cloned();
         chosen.unwrap_or(token)
-    }
-
-    /// Whether an object that is not whole could become a job here.
-    fn wants(&self, address: &ObjectAddress) -> bool {
-        self.inner.parts.allow.allows(address)
-            && self.contract().select().selects(&address.key.display())
     }
 
     fn contract(&self) -> &Contract {

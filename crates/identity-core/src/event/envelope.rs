@@ -176,7 +176,7 @@ struct Sns<'a> {
 }
 
 pub(super) fn read(delivery: &Delivery<'_>, context: &ReadContext<'_>) -> Vec<Item> {
-    let mut reader = Reader::new(context.azure_account);
+    let mut reader = Reader::new(context);
     reader.delivery(delivery, &Place::default());
     reader.items
 }
@@ -349,7 +349,8 @@ impl Reader<'_> {
         } else if is_test_event(record) {
             self.push(Reading::Ignored(Ignored::TestEvent), place);
         } else if record.s3.is_present() || record.event_name.is_present() {
-            self.push_result(s3::record(&record.notification()), text, place);
+            let read = s3::record(&record.notification(), &self.s3_keys);
+            self.push_result(read, text, place);
         } else {
             self.of_another_cloud(record, text(), place);
         }

@@ -47,8 +47,9 @@
 //! | innermost envelope | field | encoding | source |
 //! |---|---|---|---|
 //! | S3 record (direct, in SQS, in SNS) | `s3.object.key` | form: `+` is a space, then `%XX` | Amazon S3 User Guide, "Event message structure" |
-//! | the same from MinIO | `s3.object.key` | form, and `/` is `%2F` | MinIO issues 7665, 15200 |
-//! | the same from Ceph (`eventSource` is `ceph:s3`) | `s3.object.key` | none | ceph/ceph, `rgw_pubsub.cc`; suitenumerique/meet issue 1454 |
+//! | the same from MinIO, RustFS, CubeFS | `s3.object.key` | form, and `/` is `%2F` | `s3_keys.rs` |
+//! | the same from Ceph, Storj, Scality, NooBaa | `s3.object.key` | none | `s3_keys.rs` |
+//! | the same from any other `eventSource` | `s3.object.key` | configured ([`S3Keys`]); until then a key with `+` or `%` is unreadable | |
 //! | EventBridge | `detail.object.key` | none | Amazon S3 User Guide, "EventBridge event message structure" (its samples) |
 //! | Cloud Storage resource | `name` | none | googleapis/google-cloudevents, its examples |
 //! | Cloud Storage attributes, no body | `objectId` | none | Cloud Storage documentation, "Pub/Sub notifications" |
@@ -111,6 +112,7 @@ pub mod own;
 mod pub_sub;
 mod reader;
 mod s3;
+mod s3_keys;
 mod storage_queue;
 #[cfg(test)]
 mod tests;
@@ -120,6 +122,7 @@ use std::sync::Arc;
 pub use error::{ReadError, Unreadable};
 pub use handshake::Reply;
 pub use own::Redriven;
+pub use s3_keys::S3Keys;
 
 use crate::identity::{ObjectAddress, ObjectVersion, Refusal, Scheme, TokenKind, VersionToken};
 
@@ -148,6 +151,9 @@ pub struct ReadContext<'a> {
     /// The storage account of blobs whose event names none, as a message of the blob trigger's own queue does. Without
     /// it such an event has no account, and `strict` refuses it.
     pub azure_account: Option<&'a str>,
+    /// How stores that imitate S3 write keys, where nobody documents it. Without it a key of theirs that could mean two
+    /// objects cannot be read.
+    pub s3_keys: Option<&'a S3Keys>,
 }
 
 /// What a source handed over: an HTTP request, or the payload alone.

@@ -93,6 +93,27 @@ pub enum ContractError {
         #[source]
         source: globset::Error,
     },
+    /// A pattern that would mean something else than it looks like.
+    #[error("{at}: {pattern:?}: {why}")]
+    MisleadingPattern {
+        /// Which key, e.g. `select.include[0]`.
+        at: String,
+        /// The pattern.
+        pattern: String,
+        /// What it would mean, and what to write.
+        why: &'static str,
+    },
+    /// A pattern that is too long to be matched.
+    #[error("{at}: {pattern:?} is too long a pattern")]
+    Unmatchable {
+        /// Which key, e.g. `select.include[0]`.
+        at: String,
+        /// The pattern.
+        pattern: String,
+        /// Why.
+        #[source]
+        source: Box<regex_automata::meta::BuildError>,
+    },
     /// A number outside its range.
     #[error("{at}: expected {expected}, got {got}")]
     OutOfRange {
