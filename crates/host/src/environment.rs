@@ -45,7 +45,7 @@ pub const VARIABLES: [Variable; 13] = [
     Variable {
         name: MAX_ATTEMPTS,
         default: "10",
-        meaning: "attempts beyond this many are rejected as exhausted",
+        meaning: "attempts beyond this many are rejected as exhausted; those that the machine could not begin do not count",
     },
     Variable {
         name: CONCURRENCY,
