@@ -72,7 +72,7 @@ pub const VARIABLES: [Variable; 14] = [
     Variable {
         name: TTL,
         default: "1209600",
-        meaning: "how long a done claim is kept at least, in seconds",
+        meaning: "how long a done claim is kept at least, in seconds; on Lambda the default is 2764800, and the least 2419200",
     },
     Variable {
         name: TABLE,
