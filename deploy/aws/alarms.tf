@@ -44,7 +44,7 @@ locals {
   program_alarms = {
     stuck       = "Claims are stuck: sweeps had to hand them out again. `firstclaim claims list` names them."
     failed      = "Jobs fail, and are tried again. `firstclaim claims list --status failed` names them, and the log why."
-    unavailable = "Events could not be settled, and come again: the table, the bucket or the function's time was away. The log says which."
+    unavailable = "Events could not be settled, and come again: the table, the bucket, the job's program or the function's time was away. The log says which."
     rejected    = "Jobs were rejected and wait for a person. `firstclaim claims list --status rejected` names them."
     collapsed   = "Objects were rejected because another one has their job ID. `firstclaim claims list --status rejected` names them."
   }

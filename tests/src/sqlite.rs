@@ -1,43 +1,40 @@
 //! A SQLite store's file beside the program: to look at it whatever stands still, and to keep everybody from writing.
 
-use sqlx::{Connection as _, Executor as _, Row as _, SqliteConnection};
-use tokio::runtime::{Builder, Runtime};
+use rusqlite::Connection;
 
 use crate::{Workbench, Worker, eventually, is_stopped};
 
 /// A connection to the bench's file.
 #[derive(Debug)]
-pub struct SqliteFile(Runtime, SqliteConnection);
+pub struct SqliteFile(Connection);
 
 impl SqliteFile {
     /// A connection that holds nothing.
     pub fn open(bench: &Workbench) -> Self {
-        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
-        let url = format!("sqlite:{}", bench.path("firstclaim.db").display());
-        let connection = runtime.block_on(SqliteConnection::connect(&url)).unwrap();
-        Self(runtime, connection)
+        Self(Connection::open(bench.path("firstclaim.db")).unwrap())
     }
 
     /// With the write lock: nobody commits anything. Whoever writes now is waited for.
     pub fn locked(bench: &Workbench) -> Self {
-        let mut database = Self::open(bench);
+        let database = Self::open(bench);
         database.execute("BEGIN IMMEDIATE");
         database
     }
 
     /// Gives the lock back.
-    pub fn release(mut self) {
+    pub fn release(self) {
         self.execute("ROLLBACK");
     }
 
-    fn execute(&mut self, sql: &'static str) {
-        self.0.block_on(self.1.execute(sql)).unwrap();
+    fn execute(&self, sql: &str) {
+        self.0.execute_batch(sql).unwrap();
     }
 
     /// The first column of a query.
-    pub fn texts(&mut self, sql: &'static str) -> Vec<String> {
-        let rows = self.0.block_on(self.1.fetch_all(sql)).unwrap();
-        rows.iter().map(|row| row.get(0)).collect()
+    pub fn texts(&self, sql: &str) -> Vec<String> {
+        let mut statement = self.0.prepare(sql).unwrap();
+        let rows = statement.query_map([], |row| row.get(0)).unwrap();
+        rows.map(Result::unwrap).collect()
     }
 }
 

@@ -161,12 +161,15 @@ Examples:
   firstclaim run inbox/
   firstclaim run --store sqlite:/var/lib/claims.db --concurrency 8 events/*.json
   firstclaim run --json inbox/ | jq .
-  firstclaim claims sweep | firstclaim run -
+  firstclaim claims sweep | firstclaim run - inbox/
 
 A FILE is an event as for `firstclaim id`, or one a line; a DIR is a folder of objects, each file in it one, named after the
 folder (or NAME=DIR). Hidden files and folders, and the store's own files, are left alone. An event whose job is done is
 skipped; one that somebody else holds is waited for; one that fails is tried up to three times. The last line is
-`processed=N skipped=N held=N ignored=N failed=N rejected=N`. Any number of runs may share a store: they share the work.")]
+`processed=N skipped=N held=N ignored=N failed=N rejected=N`. Any number of runs may share a store: they share the work.
+
+An event of a folder's object names that folder, which must be among the DIRs if the job reads the object. Where the machine
+lacks what a job needs (the folder, the program, room on the disk), no attempt is used; after three in a row the run ends.")]
 pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) pipeline: PipelineArg,
@@ -278,7 +281,7 @@ pub(crate) struct HeldArgs {
 #[command(after_help = "\
 Examples:
   firstclaim claims redrive ID | firstclaim run -
-  firstclaim claims redrive --status rejected --limit 100 | firstclaim run -
+  firstclaim claims redrive --status rejected --limit 100 | firstclaim run - inbox/    of a folder's files
 
 Each claim becomes `failed`, which is recorded, and its event goes to standard output, one JSON object a line, as `run -` and
 every handler read it. Pipe it on: if it is lost on the way, `claims sweep` sends it after the grace. A record that never was
@@ -308,6 +311,7 @@ pub(crate) struct RedriveArgs {
 #[command(after_help = "\
 Examples:
   firstclaim claims sweep | firstclaim run -
+  firstclaim claims sweep | firstclaim run - inbox/    of a folder's files
   firstclaim claims sweep --dry-run
 
 Sent are the events of claims whose holder went away, that failed, or that wait, once nothing has happened to them for the

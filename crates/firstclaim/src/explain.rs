@@ -2,7 +2,7 @@
 
 use host::{clock::SystemClock, settings::Settings};
 use identity_core::{
-    claim::{ClaimKey, ClaimStore, Terms},
+    claim::{ClaimKey, ClaimStore, Record, Terms},
     event::{Item, Reading, StorageEvent},
     host::Clock as _,
     identity::{Contract, ObjectVersion, Selected},
@@ -102,19 +102,38 @@ impl Explainer<'_> {
                 told.add("run would", "acknowledge it: it is no new object");
             }
             Reading::Incomplete(event) => {
-                told.add("object", event.address.to_string());
+                let address = &event.address;
+                told.add("object", address.to_string());
                 told.add("kind", "incomplete");
-                told.add(
-                    "run would",
-                    "record that it waits, and acknowledge it: its commit has an event of its own",
-                );
+                if let Some(token) = &event.token {
+                    told.add("token", token.to_string());
+                }
+                let wanted = self.settings.allow.allows(address)
+                    && self.contract.select().selects(&address.key.display());
+                let verdict = match &event.token {
+                    _ if !wanted => {
+                        "acknowledge it: the pipeline does not select its key, or its container is not allowed"
+                    }
+                    Some(_) => {
+                        "record that it waits, and acknowledge it: it holds 0 bytes, and a sweep looks whether it still does"
+                    }
+                    None => {
+                        "record that it waits, and acknowledge it: its content is still to come, and a sweep looks whether it has"
+                    }
+                };
+                told.add("run would", verdict);
             }
             Reading::Unreadable(unreadable) => {
                 told.add("error", error_chain(&unreadable.error));
-                told.add(
-                    "run would",
-                    "record it with its bytes as rejected, and then acknowledge it",
-                );
+                let verdict = if Record::keeps_whole(unreadable.bytes.len()) {
+                    "record it with its bytes as rejected, and then acknowledge it".to_owned()
+                } else {
+                    format!(
+                        "record its first {} bytes as rejected, and not acknowledge it: its source keeps it whole",
+                        Record::MAX_BODY_BYTES
+                    )
+                };
+                told.add("run would", verdict);
             }
             _ => told.add(
                 "run would",

@@ -12,7 +12,7 @@ pub(crate) enum Exit {
     Well = 0,
     /// Something failed or was refused, and was said on standard error.
     Failures = 1,
-    /// Wrong usage or configuration: nothing was done.
+    /// Wrong usage or configuration, or a machine that cannot do the jobs: nothing was done for that.
     Usage = 2,
 }
 
@@ -65,7 +65,7 @@ impl Failure {
         }
     }
 
-    /// Wrong usage or configuration.
+    /// Wrong usage or configuration, or a machine that lacks what jobs need.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self::new(Kind::Usage, message)
     }

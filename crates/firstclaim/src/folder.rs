@@ -314,16 +314,20 @@ impl LocalObjects {
         self.folders
             .get(&address.container)
             .cloned()
-            .ok_or_else(|| {
-                let known: Vec<_> = self.folders.keys().collect();
-                ObjectError::unavailable(
-                    address,
-                    format!(
-                        "no folder is called {:?}, only {known:?}",
-                        address.container
-                    ),
-                )
-            })
+            .ok_or_else(|| ObjectError::unavailable(address, self.not_given(address)))
+    }
+
+    /// What to say of an object in a folder that is not one of these.
+    fn not_given(&self, ObjectAddress { container, .. }: &ObjectAddress) -> String {
+        let known: Vec<_> = self.folders.keys().collect();
+        let given = match known[..] {
+            [] => "no folder was given".to_owned(),
+            _ => format!("the folders that were given are {known:?}"),
+        };
+        format!(
+            "it lies in a folder called {container:?}, and {given}: name the folder beside the events, as in `firstclaim run - \
+             {container}=DIR`"
+        )
     }
 }
 
@@ -345,6 +349,12 @@ async fn blocking<T: Send + 'static>(
 impl ObjectStore for LocalObjects {
     fn reads(&self, provider: Provider) -> bool {
         provider == Provider::File
+    }
+
+    fn missing(&self, address: &ObjectAddress) -> Option<String> {
+        let is_known = self.folders.contains_key(&address.container);
+        (self.reads(address.provider) && !is_known)
+            .then(|| format!("{address} cannot be read: {}", self.not_given(address)))
     }
 
     /// Reads the whole file, for its digest. A key that no object of the folder can have (`../x`) is not there.

@@ -10,6 +10,7 @@ mod explain;
 mod failure;
 mod folder;
 mod id;
+mod init;
 mod input;
 mod key;
 mod objects;
@@ -30,6 +31,9 @@ use crate::{
 };
 
 fn main() -> ExitCode {
+    if let Some(code) = init::as_first_process() {
+        return code;
+    }
     let exit = match start(Cli::parse()) {
         Ok(ended) => ended.exit(),
         Err(failure) => {

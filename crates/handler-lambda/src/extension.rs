@@ -8,6 +8,7 @@ use std::{
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
+    time::Duration,
 };
 
 use host::{signals::Signals, worker::Worker};
@@ -61,7 +62,9 @@ async fn register() -> Result<(), BoxError> {
 pub(crate) async fn after(mut signals: Signals, worker: &Worker, busy: &Busy) {
     signals.next().await;
     tracing::info!("stopping");
-    worker.stop();
+    // Within half a second, in which the ends have to be recorded, too, Lambda kills all.
+    // <https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtime-environment.html#runtimes-lifecycle-shutdown>
+    worker.stop_within(Duration::ZERO);
     // The semaphore is never closed, so this ends only once the invocation was answered.
     let _idle = busy.0.acquire().await;
 }

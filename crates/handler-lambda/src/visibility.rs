@@ -1,4 +1,5 @@
-//! Held messages: each stays hidden for as long as somebody else's lease lasts, instead of coming again too early or late.
+//! Messages that are worth another delivery only later: each stays hidden for as long as somebody else's lease, or the pause
+//! after a failure, lasts, instead of coming again too early or late.
 
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use provider_aws::{LONGEST_HIDDEN as MOST, SqsClient};
 /// How long a held message is hidden at least, so that a lease that has just ended is not asked about in a loop.
 const LEAST: Duration = Duration::from_secs(1);
 
-/// Hides every message whose job somebody else holds until that lease ends. A message for which that fails comes again when
+/// Hides every message whose job somebody else holds until that lease ends, and whose job failed until its pause does. A message for which that fails comes again when
 /// its queue has it in mind anyway, so a failure is only told.
 pub(crate) async fn hide_held(
     client: &SqsClient,

@@ -46,7 +46,7 @@ pub const VARIABLES: [Variable; 14] = [
     Variable {
         name: MAX_ATTEMPTS,
         default: "10",
-        meaning: "attempts beyond this many are rejected as exhausted",
+        meaning: "attempts beyond this many are rejected as exhausted; those that the machine could not begin do not count",
     },
     Variable {
         name: CONCURRENCY,

@@ -72,6 +72,10 @@ impl Job for TimedJob {
         self.job.reads_objects()
     }
 
+    fn grace(&self) -> Duration {
+        self.job.grace()
+    }
+
     async fn run(&self, lease: &Lease, context: &JobContext) -> Result<Output, JobError> {
         let _running = Running {
             of: self,

@@ -10,6 +10,7 @@ use identity_core::{
     host::Clock,
     identity::{
         Contract, ObjectAddress, ObjectKey, ObjectVersion, Provider, TokenKind, VersionToken,
+        pipeline::JobSpec,
     },
     job::Job,
     object::ObjectStore,
@@ -69,7 +70,8 @@ impl Worker {
             clock.clone(),
             Arc::new(OsEntropy::new()),
             settings.terms,
-        );
+        )
+        .retrying_after(contract.job().and_then(JobSpec::retry).unwrap_or_default());
         let resender = providers.redrives.map(|outbox| Resender {
             claims: claims.clone(),
             contract: contract.clone(),
@@ -201,9 +203,10 @@ impl Worker {
         self.gate.drain();
     }
 
-    /// Stops what runs: each job is ended as `failed`, so that the next delivery wins at once.
-    pub fn stop(&self) {
-        self.gate.stop();
+    /// Stops what runs: each job is ended as `failed`, so that the next delivery wins at once. Commands get so long at most to end
+    /// by themselves.
+    pub fn stop_within(&self, patience: Duration) {
+        self.gate.stop_within(patience);
     }
 }
 

@@ -19,7 +19,7 @@ mod wanted;
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -84,6 +84,8 @@ struct Inner {
     told_of_change: AtomicBool,
     /// Whether nothing is claimed any more.
     draining: AtomicBool,
+    /// How long jobs have at most once they are told to stop, in milliseconds.
+    patience: AtomicU64,
 }
 
 /// What became of one event, for logs, counts and answers.
@@ -127,6 +129,7 @@ impl Gate {
                 context,
                 told_of_change: AtomicBool::new(false),
                 draining: AtomicBool::new(false),
+                patience: AtomicU64::new(u64::MAX),
             }),
         }
     }
@@ -136,10 +139,17 @@ impl Gate {
         self.inner.draining.store(true, Ordering::Relaxed);
     }
 
-    /// Stops every running job: each is ended as `failed`, so that the next delivery wins at once. Nothing is claimed
-    /// from then on.
+    /// Stops every running job: each is ended as `failed`, so that the next delivery wins at once; one with a
+    /// [grace](Job::grace) is told first. Nothing is claimed from then on.
     pub fn stop(&self) {
         self.stop.cancel();
+    }
+
+    /// [`Gate::stop`], where jobs get no longer than this to end by themselves, whatever their grace is.
+    pub fn stop_within(&self, patience: Duration) {
+        let millis = u64::try_from(patience.as_millis()).unwrap_or(u64::MAX);
+        self.inner.patience.store(millis, Ordering::Relaxed);
+        self.stop();
     }
 
     /// The same gate for one call into this process, after which it may be gone or frozen: its leases end with the call at
@@ -238,15 +248,12 @@ impl Gate {
                 "{} cannot be read by this build, and the job reads it",
                 event.address
             );
-            let outcome = Outcome::Unavailable {
-                part: Part::ObjectStore,
-                error,
-            };
-            return Prepared::Settled(Settled {
-                key: None,
-                uri: Some(event.address.to_string()),
-                outcome,
-            });
+            return missing(&event.address, error);
+        }
+        if self.job.reads_objects()
+            && let Some(error) = objects.missing(&event.address)
+        {
+            return missing(&event.address, error);
         }
         let token = match event.token_for(self.contract().scheme()) {
             Ok(Some(token)) if !event.unconfirmed => token,
@@ -402,7 +409,12 @@ impl Gate {
         })
     }
 
-    async fn run_job(&self, lease: &Lease, object: &ObjectVersion) -> Result<Output, JobError> {
+    async fn run_job(
+        &self,
+        lease: &Lease,
+        object: &ObjectVersion,
+        stopping: CancellationToken,
+    ) -> Result<Output, JobError> {
         let (pipeline_name, pipeline_version) = self.inner.context.clone();
         let objects = self.inner.parts.objects.clone();
         let context = JobContext {
@@ -410,6 +422,7 @@ impl Gate {
             pipeline_name,
             pipeline_version,
             objects,
+            stopping,
         };
         self.job.run(lease, &context).await
     }
@@ -450,6 +463,16 @@ fn ignored(address: Option<&ObjectAddress>, reason: NoJob) -> Prepared {
         key: None,
         uri,
         outcome: Outcome::Ignored(reason),
+    })
+}
+
+/// What this machine was not given: no waiting brings it.
+fn missing(address: &ObjectAddress, error: String) -> Prepared {
+    let part = Part::Machine;
+    Prepared::Settled(Settled {
+        key: None,
+        uri: Some(address.to_string()),
+        outcome: Outcome::Unavailable { part, error },
     })
 }
 

@@ -1,26 +1,34 @@
 //! What a won claim runs: the job trait and its answers. The jobs themselves live in the crate `jobs`.
 
-use std::{fmt::Debug, sync::Arc};
+use std::{fmt::Debug, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
+use tokio_util::sync::CancellationToken;
 
 use crate::{claim::Lease, object::ObjectStore};
 
 /// A unit of work that the gate runs once it holds the claim.
 ///
 /// The gate cancels a job by dropping its future: on a lost lease, at the time limit, and at shutdown. Whatever the job
-/// started must be gone when the drop returns (a child process is killed with its process group).
+/// started must be gone when the drop returns (a child process is killed with its process group). A job with a
+/// [grace](Self::grace) is told before, by [`JobContext::stopping`]; what it comes to then is not recorded.
 #[async_trait]
 pub trait Job: Debug + Send + Sync + 'static {
     /// Whether it reads the object through [`JobContext::objects`].
     fn reads_objects(&self) -> bool;
 
+    /// For how long it may go on once it was told to stop. It gets less where its lease, or the process, ends sooner.
+    fn grace(&self) -> Duration {
+        Duration::ZERO
+    }
+
     /// Does the work for the object version in `context`, as the attempt that `lease` names.
     ///
     /// # Errors
     ///
-    /// [`JobError::Retryable`] and [`JobError::Permanent`] become `failed` and `rejected`;
-    /// [`JobError::SourceChanged`] makes the gate look at the object again.
+    /// [`JobError::Retryable`] and [`JobError::Permanent`] become `failed` and `rejected`; [`JobError::Unread`] and
+    /// [`JobError::Machine`] become `failed` by an attempt that does not count; [`JobError::SourceChanged`] makes the gate look
+    /// at the object again.
     async fn run(&self, lease: &Lease, context: &JobContext) -> Result<Output, JobError>;
 }
 
@@ -35,6 +43,8 @@ pub struct JobContext {
     pub pipeline_version: Arc<str>,
     /// Reads objects.
     pub objects: Arc<dyn ObjectStore>,
+    /// Cancelled when the job is to stop, a [grace](Job::grace) before it is dropped.
+    pub stopping: CancellationToken,
 }
 
 /// What a finished job leaves in the claim's record.
@@ -60,6 +70,26 @@ pub enum JobError {
     /// No attempt can succeed: recorded as `rejected`, and the event is acknowledged.
     #[error("{message}")]
     Permanent {
+        /// What happened, for the record.
+        message: String,
+        /// The cause.
+        #[source]
+        source: Option<Box<dyn std::error::Error + Send + Sync>>,
+    },
+    /// The object cannot be read now, whatever the job would make of it: its store is away, or refuses us. Recorded as
+    /// `failed`, and the attempt does not count.
+    #[error("{message}")]
+    Unread {
+        /// What happened, for the record.
+        message: String,
+        /// The cause.
+        #[source]
+        source: Option<Box<dyn std::error::Error + Send + Sync>>,
+    },
+    /// This machine cannot do the job, nor others like it: its program is not there, its disk is full. Recorded as `failed`,
+    /// and the attempt does not count.
+    #[error("{message}")]
+    Machine {
         /// What happened, for the record.
         message: String,
         /// The cause.

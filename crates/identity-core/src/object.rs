@@ -52,6 +52,12 @@ pub trait ObjectStore: Debug + Send + Sync + 'static {
     /// Whether it can read objects of this provider at all. If not, a job that reads them is not even claimed here.
     fn reads(&self, provider: Provider) -> bool;
 
+    /// What a reader of this object was not given, as a sentence for people, if it misses something that no waiting brings: a
+    /// folder that nobody named, for one. A job that reads it is not even claimed here. `None` unless a store says so.
+    fn missing(&self, _address: &ObjectAddress) -> Option<String> {
+        None
+    }
+
     /// What the store holds under this address now; `None` if there is no such object.
     ///
     /// # Errors

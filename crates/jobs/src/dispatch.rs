@@ -41,7 +41,7 @@ impl Job for Dispatch {
 
     /// # Errors
     ///
-    /// [`JobError::Retryable`] if the queue may not have the message, so that it is sent again; [`JobError::Permanent`] if it
+    /// [`JobError::Machine`] if the queue may not have the message, so that it is sent again; [`JobError::Permanent`] if it
     /// will never take it.
     async fn run(&self, lease: &Lease, context: &JobContext) -> Result<Output, JobError> {
         let redrives = lease.redrives();
@@ -60,7 +60,7 @@ impl Job for Dispatch {
                 message: "the job cannot be handed on".to_owned(),
                 source: Some(Box::new(error)),
             }),
-            Err(error) => Err(JobError::Retryable {
+            Err(error) => Err(JobError::Machine {
                 message: "the job could not be handed on".to_owned(),
                 source: Some(Box::new(error)),
             }),

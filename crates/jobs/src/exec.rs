@@ -24,14 +24,16 @@
 //! | exit code 0 | done; the last of its standard output is the result |
 //! | a code in `[job] permanent` | is rejected |
 //! | any other code, or a signal | failed, to be tried again |
-//! | it is not there, or may not be run | failed: that is this machine's fault, not the object's |
+//! | it is not there, or may not be run; no room for the copy | failed, and the attempt does not count: that is this machine's fault |
 //! | no command can be given the key (NUL, not UTF-8), or the arguments are too long | is rejected |
 //!
-//! When it ends, or is cancelled, its whole process group is killed. A process that leaves the group (`setsid`), or one
+//! When it is to stop (the time is up, the lease ends, the worker is stopped), its process group is sent SIGTERM, and gets the
+//! grace of the contract, as far as its lease and the worker's own time allow. When it ends, when the grace is over, and at once
+//! when the lease is lost, its whole process group is killed. A process that leaves the group (`setsid`), or one
 //! whose parent, this program, was itself killed by SIGKILL, lives on: what has an effect must be guarded with the
 //! attempt.
 
-use std::{ffi::OsString, io, os::unix::process::ExitStatusExt as _};
+use std::{ffi::OsString, io, os::unix::process::ExitStatusExt as _, time::Duration};
 
 use async_trait::async_trait;
 use identity_core::{
@@ -109,6 +111,10 @@ impl Job for Exec {
         self.spec.uses(Placeholder::Path)
     }
 
+    fn grace(&self) -> Duration {
+        self.spec.grace()
+    }
+
     async fn run(&self, lease: &Lease, context: &JobContext) -> Result<Output, JobError> {
         let mut values = Values::new(lease, context)?;
         let copy;
@@ -116,11 +122,15 @@ impl Job for Exec {
             copy = LocalCopy::fetch(&*context.objects, &context.object).await?;
             values.path = Some(copy.path().to_str().ok_or_else(|| {
                 let path = copy.path().display();
-                JobError::retryable(format!("the temporary folder's path {path} is not UTF-8"))
+                let message = format!("the temporary folder's path {path} is not UTF-8");
+                JobError::Machine {
+                    message,
+                    source: None,
+                }
             })?);
         }
         let (program, command) = self.command(&values);
-        match process::run(command).await {
+        match process::run(command, &context.stopping).await {
             Ok(ended) => self.outcome(&program, &ended),
             Err(error) => Err(process_error(&program, error)),
         }
@@ -212,10 +222,17 @@ fn process_error(program: &str, error: ProcessError) -> JobError {
                 source: Some(Box::new(source)),
             }
         }
-        ProcessError::Start(source) => JobError::Retryable {
-            message: format!("the command {program:?} cannot be started on this machine"),
-            source: Some(Box::new(source)),
-        },
+        ProcessError::Start(source) => {
+            let message = format!("the command {program:?} cannot be started on this machine");
+            let is_of_arguments = source.kind() == io::ErrorKind::InvalidInput;
+            let source = Some(source.into());
+            if is_of_arguments {
+                JobError::Retryable { message, source }
+            } else {
+                // No object names the program: the contract does.
+                JobError::Machine { message, source }
+            }
+        }
         ProcessError::Watch(source) => JobError::Retryable {
             message: format!("the command {program:?} could not be watched and was killed"),
             source: Some(Box::new(source)),

@@ -11,10 +11,10 @@ use std::{
 use identity_core::{
     identity::ObjectVersion,
     job::JobError,
-    object::{ObjectError, ObjectStore},
+    object::{ObjectError, ObjectStore, ObjectStream},
 };
 use tempfile::TempDir;
-use tokio::io::{AsyncWriteExt as _, BufReader};
+use tokio::io::{AsyncBufReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader};
 
 use crate::leftovers;
 
@@ -40,8 +40,8 @@ impl LocalCopy {
         let stream = objects
             .read(object)
             .await
-            .map_err(|error| fetch_error(object, error))?;
-        let io = |error| fetch_error(object, error);
+            .map_err(|error| unread(object, error))?;
+        let io = |error| unwritten(object, error);
         let folder = tempfile::Builder::new()
             .prefix(&leftovers::prefix())
             .tempdir()
@@ -51,12 +51,7 @@ impl LocalCopy {
             .join(file_name(object.address.key.exact_bytes()));
         let copy = Self { path, folder };
         let mut file = tokio::fs::File::from_std(fs::File::create_new(&copy.path).map_err(io)?);
-        let mut stream = BufReader::with_capacity(CHUNK, stream);
-        tokio::io::copy_buf(&mut stream, &mut file)
-            .await
-            .map_err(io)?;
-        // A file of tokio's writes in the background: only a flush tells that all of it was written.
-        file.flush().await.map_err(io)?;
+        write(object, stream, &mut file).await?;
         Ok(copy)
     }
 
@@ -80,14 +75,48 @@ impl Drop for LocalCopy {
     }
 }
 
-/// The version is gone: the gate looks again. Anything else may pass: the store, the disk, this machine.
-fn fetch_error<E: Error + Send + Sync + 'static>(object: &ObjectVersion, error: E) -> JobError {
+/// Writes what is read, and keeps apart which of the two fails.
+async fn write(
+    object: &ObjectVersion,
+    stream: ObjectStream,
+    file: &mut (impl AsyncWrite + Unpin),
+) -> Result<(), JobError> {
+    let mut stream = BufReader::with_capacity(CHUNK, stream);
+    loop {
+        let chunk = stream.fill_buf().await;
+        let chunk = chunk.map_err(|error| unread(object, error))?;
+        if chunk.is_empty() {
+            break;
+        }
+        let (length, written) = (chunk.len(), file.write_all(chunk).await);
+        written.map_err(|error| unwritten(object, error))?;
+        stream.consume(length);
+    }
+    // A file of tokio's writes in the background: only a flush tells that all of it was written.
+    file.flush().await.map_err(|error| unwritten(object, error))
+}
+
+/// The version is gone: the gate looks again. Otherwise its store is away, or refuses us.
+fn unread<E: Error + Send + Sync + 'static>(object: &ObjectVersion, error: E) -> JobError {
     if is_changed(&error) {
         return JobError::SourceChanged;
     }
-    JobError::Retryable {
+    JobError::Unread {
         message: format!("{} cannot be copied to this machine", object.address),
         source: Some(Box::new(error)),
+    }
+}
+
+/// The disk is full, or nothing may be written there: other objects would fare no better. But a name that this file system
+/// takes from nobody is the object's.
+fn unwritten(object: &ObjectVersion, error: io::Error) -> JobError {
+    let message = format!("{} cannot be copied to this machine", object.address);
+    let is_of_name = error.kind() == io::ErrorKind::InvalidFilename;
+    let source = Some(error.into());
+    if is_of_name {
+        JobError::Retryable { message, source }
+    } else {
+        JobError::Machine { message, source }
     }
 }
 
@@ -135,7 +164,7 @@ mod tests {
     use async_trait::async_trait;
     use identity_core::{
         identity::{ObjectAddress, ObjectKey, Provider, TokenKind, VersionToken},
-        object::{Head, Listed, ObjectStream},
+        object::{Head, Listed},
     };
     use proptest::prelude::*;
     use tokio::io::AsyncReadExt as _;
@@ -265,7 +294,7 @@ mod tests {
             assert!(
                 matches!(
                     error,
-                    JobError::Retryable {
+                    JobError::Unread {
                         source: Some(_),
                         ..
                     }
@@ -277,6 +306,67 @@ mod tests {
                 "s3://tiles/k cannot be copied to this machine"
             );
         }
+    }
+
+    /// A file that takes the first bytes, and then fails.
+    struct Full {
+        room: usize,
+        error: io::ErrorKind,
+    }
+
+    impl AsyncWrite for Full {
+        fn poll_write(
+            mut self: std::pin::Pin<&mut Self>,
+            _: &mut std::task::Context<'_>,
+            bytes: &[u8],
+        ) -> std::task::Poll<io::Result<usize>> {
+            let written = self.room.min(bytes.len());
+            self.room -= written;
+            std::task::Poll::Ready(match written {
+                0 => Err(self.error.into()),
+                _ => Ok(written),
+            })
+        }
+        fn poll_flush(
+            self: std::pin::Pin<&mut Self>,
+            _: &mut std::task::Context<'_>,
+        ) -> std::task::Poll<io::Result<()>> {
+            std::task::Poll::Ready(Ok(()))
+        }
+        fn poll_shutdown(
+            self: std::pin::Pin<&mut Self>,
+            _: &mut std::task::Context<'_>,
+        ) -> std::task::Poll<io::Result<()>> {
+            std::task::Poll::Ready(Ok(()))
+        }
+    }
+
+    #[tokio::test]
+    async fn a_full_disk_is_this_machines_fault_and_a_name_is_the_objects() {
+        for (kind, is_machines) in [
+            (io::ErrorKind::StorageFull, true),
+            (io::ErrorKind::QuotaExceeded, true),
+            (io::ErrorKind::ReadOnlyFilesystem, true),
+            (io::ErrorKind::InvalidFilename, false),
+        ] {
+            let mut full = Full {
+                room: 3,
+                error: kind,
+            };
+            let stream = Box::new(&b"seven b"[..]);
+            let error = write(&object("k"), stream, &mut full).await.unwrap_err();
+            assert_eq!(
+                matches!(error, JobError::Machine { .. }),
+                is_machines,
+                "{error:?}"
+            );
+        }
+        let mut room = Full {
+            room: 7,
+            error: io::ErrorKind::StorageFull,
+        };
+        let stream = Box::new(&b"seven b"[..]);
+        assert!(write(&object("k"), stream, &mut room).await.is_ok());
     }
 
     #[test]

@@ -17,6 +17,7 @@ use tokio::{
     process::{Child, Command},
     signal::unix::{self, SignalKind},
 };
+use tokio_util::sync::CancellationToken;
 
 /// How long output is still read once the command has ended. Only a process that left the group (`setsid`) can hold a
 /// pipe open for so long: everything else is dead, and what it wrote is read in no time.
@@ -43,7 +44,13 @@ pub(crate) enum ProcessError {
 ///
 /// When the command has ended, whatever it left in its group is killed. When this future is dropped, the whole group has
 /// been sent SIGKILL by the time the drop returns. A process that leaves the group (`setsid`) is out of reach.
-pub(crate) async fn run(mut command: Command) -> Result<Ended, ProcessError> {
+///
+/// Once `stopping` is cancelled, the group is sent SIGTERM, and this waits for the command and for all that hold its output:
+/// whoever stops it drops this future when it has waited for long enough.
+pub(crate) async fn run(
+    mut command: Command,
+    stopping: &CancellationToken,
+) -> Result<Ended, ProcessError> {
     use ProcessError::{Start, Watch};
     // Listening begins before the command does, so that its end cannot be missed.
     let mut ends = unix::signal(SignalKind::child()).map_err(Start)?;
@@ -64,7 +71,14 @@ pub(crate) async fn run(mut command: Command) -> Result<Ended, ProcessError> {
             tokio::try_join!(keep(out, &mut stdout), keep(err, &mut stderr)).map(drop)
         });
         let leader = group.0;
-        let mut ending = pin!(ended(leader, &mut ends));
+        let mut ending = pin!(async {
+            let mut ended = pin!(ended(leader, &mut ends));
+            tokio::select! {
+                ended = &mut ended => return ended,
+                () = stopping.cancelled() => signal(leader, Signal::TERM),
+            }
+            ended.await
+        });
         tokio::select! {
             read = &mut reading => {
                 read.map_err(Watch)?;
@@ -73,13 +87,19 @@ pub(crate) async fn run(mut command: Command) -> Result<Ended, ProcessError> {
             }
             ended = &mut ending => {
                 ended.map_err(Watch)?;
-                drop(group);
-                match tokio::time::timeout(GRACE, reading).await {
-                    Ok(read) => read.map_err(Watch)?,
-                    Err(_) => tracing::warn!(
-                        pid = leader.as_raw_nonzero().get(),
-                        "a process that left the command's process group still holds its output open"
-                    ),
+                if stopping.is_cancelled() {
+                    // A shell dies of the signal at once, while what it runs is still clearing up.
+                    reading.await.map_err(Watch)?;
+                    drop(group);
+                } else {
+                    drop(group);
+                    match tokio::time::timeout(GRACE, reading).await {
+                        Ok(read) => read.map_err(Watch)?,
+                        Err(_) => tracing::warn!(
+                            pid = leader.as_raw_nonzero().get(),
+                            "a process that left the command's process group still holds its output open"
+                        ),
+                    }
                 }
             }
         }
@@ -109,15 +129,20 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        match kill_process_group(self.0, Signal::KILL) {
-            // Some systems refuse (EPERM) where only dead members are left.
-            Ok(()) | Err(Errno::SRCH | Errno::PERM) => {}
-            Err(error) => tracing::warn!(
-                pid = self.0.as_raw_nonzero().get(),
-                %error,
-                "the command's process group cannot be killed"
-            ),
-        }
+        signal(self.0, Signal::KILL);
+    }
+}
+
+/// Sends a signal to every process of a group.
+fn signal(group: Pid, signal: Signal) {
+    match kill_process_group(group, signal) {
+        // Some systems refuse (EPERM) where only dead members are left.
+        Ok(()) | Err(Errno::SRCH | Errno::PERM) => {}
+        Err(error) => tracing::warn!(
+            pid = group.as_raw_nonzero().get(),
+            %error,
+            "the command's process group cannot be sent a signal"
+        ),
     }
 }
 
@@ -217,10 +242,14 @@ mod tests {
     }
 
     async fn shell_ends(script: &str) -> Ended {
-        tokio::time::timeout(LONG, run(shell(script, Path::new(""))))
+        tokio::time::timeout(LONG, never_stopped(shell(script, Path::new(""))))
             .await
             .unwrap()
             .unwrap()
+    }
+
+    async fn never_stopped(command: Command) -> Result<Ended, ProcessError> {
+        run(command, &CancellationToken::new()).await
     }
 
     /// A named pipe that says when somebody opened it, and when the last of those who hold it is dead.
@@ -259,7 +288,7 @@ mod tests {
     #[tokio::test]
     async fn dropping_the_run_kills_the_child_and_the_grandchild() {
         let life = life();
-        let running = run(shell(
+        let running = never_stopped(shell(
             "exec 3>\"$1\"; sleep 1000 & echo up >&3; wait; echo late >&3",
             &life.path,
         ));
@@ -272,9 +301,50 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_command_that_is_told_to_stop_may_clear_up_and_so_may_what_a_shell_runs() {
+        let clears_up = "trap 'echo cleared >&3; echo told; exit 3' TERM; echo up >&3; while :; do sleep 0.05; done";
+        let by_a_shell = format!("exec 3>\"$1\"; ({clears_up}); echo late >&3");
+        for script in [format!("exec 3>\"$1\"; {clears_up}"), by_a_shell] {
+            let life = life();
+            let stopping = CancellationToken::new();
+            let mut running = pin!(run(shell(&script, &life.path), &stopping));
+            tokio::select! {
+                ended = &mut running => panic!("it ended: {ended:?}"),
+                begun = life.begun => begun.unwrap(),
+            }
+            stopping.cancel();
+            let ended = tokio::time::timeout(LONG, running).await.unwrap().unwrap();
+            assert!(!ended.status.success());
+            assert_eq!(ended.stdout.text(), "told\n");
+            let over = tokio::time::timeout(LONG, life.over).await;
+            assert_eq!(over.unwrap().unwrap(), "up\ncleared\n");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_command_that_does_not_stop_is_killed_when_its_run_is_dropped() {
+        let life = life();
+        let stopping = CancellationToken::new();
+        let script =
+            "exec 3>\"$1\"; trap 'echo told >&3' TERM; echo up >&3; while :; do sleep 0.05; done";
+        {
+            let mut running = pin!(run(shell(script, &life.path), &stopping));
+            tokio::select! {
+                ended = &mut running => panic!("it ended: {ended:?}"),
+                begun = life.begun => begun.unwrap(),
+            }
+            stopping.cancel();
+            let waited = tokio::time::timeout(Duration::from_millis(500), running).await;
+            assert!(waited.is_err(), "{waited:?}");
+        }
+        let over = tokio::time::timeout(LONG, life.over).await;
+        assert_eq!(over.unwrap().unwrap(), "up\ntold\n");
+    }
+
+    #[tokio::test]
     async fn what_the_command_leaves_in_its_group_is_killed() {
         let life = life();
-        let running = run(shell("exec 3>\"$1\"; sleep 1000 & echo up >&3", &life.path));
+        let running = never_stopped(shell("exec 3>\"$1\"; sleep 1000 & echo up >&3", &life.path));
         let ended = tokio::time::timeout(LONG, running).await.unwrap().unwrap();
         assert!(ended.status.success());
         let over = tokio::time::timeout(LONG, life.over).await;
@@ -290,7 +360,7 @@ mod tests {
             until [ -s "$1" ]; do sleep 0.01; done
             cat "$1"
         "#;
-        let running = run(shell(script, &folder.path().join("pid")));
+        let running = never_stopped(shell(script, &folder.path().join("pid")));
         let ended = tokio::time::timeout(LONG, running).await.unwrap().unwrap();
         assert!(ended.status.success());
         let escaped = Pid::from_raw(ended.stdout.text().trim().parse().unwrap()).unwrap();

@@ -4,17 +4,21 @@ use identity_core::claim::{
     ClaimKey, Record, StoreError, Stored, Version,
     fields::{self, Field, Kind, Value, beginning},
 };
-use sqlx::database::Database;
-use sqlx::query::Query;
-use sqlx::{ColumnIndex, Decode, Encode, Row, Type};
-
-use crate::values::{Millis, Seconds, Text};
 
 /// A row of `firstclaim_claims`: every field has a column of its name.
 #[derive(Debug, Clone)]
-pub(crate) struct ClaimRow {
-    key: String,
-    fields: Vec<(Field, Value)>,
+pub(crate) struct ClaimRow(Vec<(Field, Value)>);
+
+/// A row that a database returned. An error says why the value in a column is none of the column's type.
+pub(crate) trait Columns {
+    fn text(&self, column: &'static str) -> Result<Option<String>, String>;
+    /// A count.
+    fn number(&self, column: &'static str) -> Result<Option<i64>, String>;
+    /// Unix seconds.
+    fn seconds(&self, column: &'static str) -> Result<Option<i64>, String>;
+    /// Unix milliseconds.
+    fn millis(&self, column: &'static str) -> Result<Option<i64>, String>;
+    fn bytes(&self, column: &'static str) -> Result<Option<Vec<u8>>, String>;
 }
 
 /// A row of a list.
@@ -27,7 +31,7 @@ pub(crate) struct Listed {
 }
 
 impl ClaimRow {
-    /// The columns' names, in the order in which [`ClaimRow::bind`] binds them. The key is the first.
+    /// The columns' names, in the order of a statement's parameters. The key is the first.
     pub(crate) const COLUMNS: &[&str] = &{
         let mut names = [""; Field::ALL.len()];
         let mut at = 0;
@@ -41,111 +45,50 @@ impl ClaimRow {
     /// The row of a record.
     pub(crate) fn encode(key: &ClaimKey, record: &Record) -> Result<Self, Misfit> {
         let fields = fields::write(key, record);
-        Ok(Self {
-            key: key.to_string(),
-            fields: fields.map_err(|misfit| Misfit::of_claim(key.as_str(), misfit))?,
-        })
+        let fields = fields.map_err(|misfit| Misfit::of_claim(key.as_str(), misfit))?;
+        Ok(Self(fields))
     }
 
-    /// Binds every column, in order.
-    pub(crate) fn bind<'q, DB>(
-        self,
-        mut query: Query<'q, DB, DB::Arguments>,
-    ) -> Result<Query<'q, DB, DB::Arguments>, Misfit>
-    where
-        DB: Database,
-        Option<Text>: Encode<'q, DB> + Type<DB>,
-        Option<i64>: Encode<'q, DB> + Type<DB>,
-        Option<Seconds>: Encode<'q, DB> + Type<DB>,
-        Option<Millis>: Encode<'q, DB> + Type<DB>,
-        Option<Vec<u8>>: Encode<'q, DB> + Type<DB>,
-    {
-        let mut fields = self.fields.into_iter().peekable();
-        for &field in Field::ALL {
-            let value = fields.next_if(|(of, _)| *of == field);
-            // A null has its column's type, too.
-            let bound = match (field.kind(), value.map(|(_, value)| value)) {
-                (_, Some(Value::Text(text))) => query.try_bind(Some(Text(text))),
-                (_, Some(Value::Bytes(bytes))) => query.try_bind(Some(bytes)),
-                (Kind::Seconds, Some(Value::Number(time))) => query.try_bind(Some(Seconds(time))),
-                (Kind::Millis, Some(Value::Number(time))) => query.try_bind(Some(Millis(time))),
-                (_, Some(Value::Number(number))) => query.try_bind(Some(number)),
-                (Kind::Text, None) => query.try_bind(None::<Text>),
-                (Kind::Bytes, None) => query.try_bind(None::<Vec<u8>>),
-                (Kind::Seconds, None) => query.try_bind(None::<Seconds>),
-                (Kind::Millis, None) => query.try_bind(None::<Millis>),
-                (Kind::Count, None) => query.try_bind(None::<i64>),
-            };
-            bound.map_err(|error| {
-                Misfit::in_column(&self.key, field.name(), TYPED, &error.to_string())
-            })?;
-        }
-        Ok(query)
+    /// The fields that have a value, in the order of the columns.
+    pub(crate) fn fields(&self) -> impl Iterator<Item = &(Field, Value)> {
+        self.0.iter()
     }
 
     /// The row in a list: where it stands, and the claim in it if one can be read.
-    pub(crate) fn listed<R: Row>(row: &R) -> Result<Listed, Misfit>
-    where
-        &'static str: ColumnIndex<R>,
-        for<'r> Text: Decode<'r, R::Database> + Type<R::Database>,
-        for<'r> i64: Decode<'r, R::Database> + Type<R::Database>,
-        for<'r> Seconds: Decode<'r, R::Database> + Type<R::Database>,
-        for<'r> Millis: Decode<'r, R::Database> + Type<R::Database>,
-        for<'r> Vec<u8>: Decode<'r, R::Database> + Type<R::Database>,
-    {
-        let position = || -> Result<_, sqlx::Error> {
-            let time: Seconds = row.try_get("claimed_at")?;
-            let key: Text = row.try_get("key")?;
-            Ok((time.0, key.0))
-        };
-        let position = position().map_err(|error| Misfit::unreadable("claim", "", &error))?;
+    pub(crate) fn listed(row: &impl Columns) -> Result<Listed, Misfit> {
+        let unreadable =
+            |column| move |got: String| Misfit::in_row("claim", "", column, TYPED, &got);
+        let time = row
+            .seconds("claimed_at")
+            .map_err(unreadable("claimed_at"))?;
+        let key = row.text("key").map_err(unreadable("key"))?;
         Ok(Listed {
-            position,
+            position: (time.unwrap_or_default(), key.unwrap_or_default()),
             claim: Self::read(row),
         })
     }
 
     /// The claim in a row that has every column, and its version.
-    pub(crate) fn read<R: Row>(row: &R) -> Result<(ClaimKey, Stored), Misfit>
-    where
-        &'static str: ColumnIndex<R>,
-        for<'r> Text: Decode<'r, R::Database> + Type<R::Database>,
-        for<'r> i64: Decode<'r, R::Database> + Type<R::Database>,
-        for<'r> Seconds: Decode<'r, R::Database> + Type<R::Database>,
-        for<'r> Millis: Decode<'r, R::Database> + Type<R::Database>,
-        for<'r> Vec<u8>: Decode<'r, R::Database> + Type<R::Database>,
-    {
-        let name = || {
-            row.try_get::<Text, _>("key")
-                .map_or_else(|_| String::new(), |key| key.0)
-        };
-        let value = |field: Field| -> Result<Option<Value>, sqlx::Error> {
-            let column = field.name();
-            Ok(match field.kind() {
-                Kind::Text => {
-                    let text: Option<Text> = row.try_get(column)?;
-                    text.map(|text| Value::Text(text.0))
-                }
-                Kind::Count => row.try_get::<Option<i64>, _>(column)?.map(Value::Number),
-                Kind::Seconds => {
-                    let time: Option<Seconds> = row.try_get(column)?;
-                    time.map(|time| Value::Number(time.0))
-                }
-                Kind::Millis => {
-                    let time: Option<Millis> = row.try_get(column)?;
-                    time.map(|time| Value::Number(time.0))
-                }
-                Kind::Bytes => row.try_get::<Option<Vec<u8>>, _>(column)?.map(Value::Bytes),
-            })
-        };
+    pub(crate) fn read(row: &impl Columns) -> Result<(ClaimKey, Stored), Misfit> {
         let read = fields::read(|field| {
-            value(field).map_err(|error| fields::Misfit::new(field, TYPED, &cause(&error).1))
+            let column = field.name();
+            let value = match field.kind() {
+                Kind::Text => row.text(column).map(|text| text.map(Value::Text)),
+                Kind::Count => row.number(column).map(|number| number.map(Value::Number)),
+                Kind::Seconds => row.seconds(column).map(|time| time.map(Value::Number)),
+                Kind::Millis => row.millis(column).map(|time| time.map(Value::Number)),
+                Kind::Bytes => row.bytes(column).map(|bytes| bytes.map(Value::Bytes)),
+            };
+            value.map_err(|got| fields::Misfit::new(field, TYPED, &got))
         });
-        let (key, record) = read.map_err(|misfit| Misfit::of_claim(&name(), misfit))?;
-        let version: Text = row
-            .try_get("version")
-            .map_err(|error| Misfit::unreadable("claim", key.as_str(), &error))?;
-        let version = Version(version.0);
+        let (key, record) = read.map_err(|misfit| {
+            let key = row.text("key").ok().flatten();
+            Misfit::of_claim(&key.unwrap_or_default(), misfit)
+        })?;
+        let version = row
+            .text("version")
+            .map_err(|got| Misfit::in_column(key.as_str(), "version", TYPED, &got))?;
+        let version = Version(version.unwrap_or_default());
         Ok((key, Stored { record, version }))
     }
 }
@@ -184,12 +127,6 @@ impl Misfit {
         }
     }
 
-    /// A column whose bytes are not what its type says, text that is not UTF-8 for example. `row` says of which table.
-    pub(crate) fn unreadable(row: &str, key: &str, error: &sqlx::Error) -> Self {
-        let (column, got) = cause(error);
-        Self::in_row(row, key, column.trim_matches('"'), TYPED, &got)
-    }
-
     /// What this is for the caller of `store`.
     pub(crate) fn in_store(self, store: &impl std::fmt::Display) -> StoreError {
         StoreError::Invalid {
@@ -198,14 +135,6 @@ impl Misfit {
             expected: self.expected,
             got: self.got,
         }
-    }
-}
-
-/// In which column a value cannot be read, and why.
-fn cause(error: &sqlx::Error) -> (&str, String) {
-    match error {
-        sqlx::Error::ColumnDecode { index, source } => (index.as_str(), source.to_string()),
-        error => ("", error.to_string()),
     }
 }
 

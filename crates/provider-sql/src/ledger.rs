@@ -9,9 +9,8 @@ use identity_core::{
         UploadState,
     },
 };
-use sqlx::{ColumnIndex, Decode, Row, Type};
 
-use crate::{columns::Misfit, values::Text};
+use crate::columns::{Columns, Misfit, TYPED};
 
 /// The most rows of a page.
 const MAX_PAGE: u32 = 1_000;
@@ -94,13 +93,13 @@ impl LedgerSql {
 /// A parameter of the ledger's statements.
 #[derive(Debug, Clone)]
 pub(crate) enum Argument {
-    Text(Text),
+    Text(String),
     Number(i64),
 }
 
 impl From<&str> for Argument {
     fn from(text: &str) -> Self {
-        Self::Text(text.into())
+        Self::Text(text.to_owned())
     }
 }
 
@@ -113,28 +112,22 @@ pub(crate) struct LedgerRow {
 
 impl LedgerRow {
     /// Reads a row that one of the ledger's statements returned.
-    pub(crate) fn read<R: Row>(row: &R) -> Result<Self, Misfit>
-    where
-        &'static str: ColumnIndex<R>,
-        for<'r> Text: Decode<'r, R::Database> + Type<R::Database>,
-        for<'r> i64: Decode<'r, R::Database> + Type<R::Database>,
-    {
-        let text = |column: &'static str| row.try_get::<Option<Text>, _>(column);
-        let number = |column: &'static str| row.try_get::<Option<i64>, _>(column);
-        let key = row
-            .try_get::<Text, _>("upload_key")
-            .map_err(|error| Misfit::unreadable("upload", "", &error))?
-            .0;
-        let unreadable = |error| Misfit::unreadable("upload", &key, &error);
-        let text = |column| Ok(text(column).map_err(unreadable)?.map(|text| text.0));
-        let time = |column| Ok(number(column).map_err(unreadable)?.map(UnixSeconds));
+    pub(crate) fn read(row: &impl Columns) -> Result<Self, Misfit> {
+        let of_type =
+            |key: &str, column, got: String| Misfit::in_row("upload", key, column, TYPED, &got);
+        let key = row.text("upload_key");
+        let key = key.map_err(|got| of_type("", "upload_key", got))?;
+        let key = key.unwrap_or_default();
+        let text = |column| row.text(column).map_err(|got| of_type(&key, column, got));
+        let number = |column| row.number(column).map_err(|got| of_type(&key, column, got));
+        let time = |column| Ok(number(column)?.map(UnixSeconds));
         let misfit =
             |column, expected, got: &str| Misfit::in_row("upload", &key, column, expected, got);
         let holder = match text("job_key")? {
             None => None,
             Some(job) => {
-                let (owner, attempt) = (text("owner")?.unwrap_or_default(), number("attempt"));
-                let attempt = attempt.map_err(unreadable)?.unwrap_or_default();
+                let owner = text("owner")?.unwrap_or_default();
+                let attempt = number("attempt")?.unwrap_or_default();
                 Some(Holder {
                     job: ClaimKey::parse(&job)
                         .ok_or_else(|| misfit("job_key", "64 lower-case hex characters", &job))?,

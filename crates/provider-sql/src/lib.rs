@@ -1,7 +1,7 @@
 //! The claim ledger in SQL: one table, one row a claim, compare-and-swap in one statement; and the ledger of uploads.
 //!
 //! The reader's way: [`SqliteStore`] (the embedded default) and `PostgresStore` (feature `postgres`) → `columns` (record ↔
-//! row), `values` (what a column holds), `listing` (pages) and `statements` (the SQL, in the dialect that both share).
+//! row; how a database keeps a value is in its own `values`), `listing` (pages) and `statements` (the SQL, in the dialect that both share).
 //! Each store is a [`Ledger`](identity_core::ledger::Ledger) of uploads, too. No claim protocol here: that is
 //! [`identity_core::claim`]'s, which asks a store only for compare-and-swap.
 
@@ -14,7 +14,6 @@ mod columns;
 mod ledger;
 mod listing;
 mod statements;
-mod values;
 
 #[cfg(test)]
 mod cases;

@@ -17,7 +17,7 @@ pub(crate) static GET: LazyLock<String> = LazyLock::new(|| {
     format!("SELECT {columns}, {VERSION} AS version FROM firstclaim_claims WHERE key = $1")
 });
 
-/// A new row of [`ClaimRow::bind`]'s parameters; returns its version, or no row if the key is taken.
+/// A new row, its columns in the order of [`ClaimRow::COLUMNS`]; returns its version, or no row if the key is taken.
 pub(crate) static INSERT: LazyLock<String> = LazyLock::new(|| {
     let (columns, values) = (ClaimRow::COLUMNS.join(", "), parameters(1));
     format!(
@@ -26,7 +26,7 @@ pub(crate) static INSERT: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
-/// The row of [`ClaimRow::bind`]'s parameters in the place of the one whose version is the parameter after them;
+/// A row, as for [`INSERT`], in the place of the one whose version is the parameter after its columns;
 /// returns its version, or no row if no such row stands there.
 pub(crate) static UPDATE: LazyLock<String> = LazyLock::new(|| {
     let (columns, values) = (

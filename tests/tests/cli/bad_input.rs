@@ -427,3 +427,43 @@ fn a_store_that_is_deleted_while_it_is_in_use() {
     let ran = worker.end(&bench);
     assert_refused(&ran, 1, &["firstclaim.db", "deleted or replaced"]);
 }
+
+#[test]
+fn what_is_kept_of_an_unreadable_event_is_what_the_program_says() {
+    for (length, whole) in [
+        (20_000, true),
+        (32_767, true),
+        (32_768, false),
+        (1 << 20, false),
+    ] {
+        let bench = Workbench::new(ECHO);
+        let body = format!("{{\"what\":\"{}\"}}", "x".repeat(length - 11));
+        bench.write("event.json", &body);
+        let explained = bench.run(&["explain", "event.json"]).out;
+        let ran = bench.run(&["run", "event.json"]);
+        assert_refused(
+            &ran,
+            1,
+            &["rejected (unreadable)", "no known event envelope"],
+        );
+        assert_eq!(ran.err.contains("too long to be kept"), !whole, "{ran:?}");
+        let claim = bench.claim();
+        let kept = claim["body"].as_str().unwrap();
+        assert_eq!(kept, &body[..body.len().min(32_768)]);
+        let id = claim["job_id"].as_str().unwrap();
+        let shown = bench.run(&["claims", "show", id]).out;
+        let sent = bench.run(&["claims", "redrive", id]);
+        if whole {
+            assert!(explained.contains("with its bytes"), "{explained}");
+            assert!(shown.contains("its body is kept here"), "{shown}");
+            assert!(shown.contains("`firstclaim claims redrive"), "{shown}");
+            assert_eq!(sent.code, 0, "{sent:?}");
+        } else {
+            assert!(explained.contains("not acknowledge it"), "{explained}");
+            assert!(shown.contains("keeps it whole"), "{shown}");
+            assert!(!shown.contains("claims redrive"), "{shown}");
+            assert_eq!((sent.code, &*sent.out), (1, ""), "{sent:?}");
+            assert!(sent.err.contains("only the first 32768 bytes"), "{sent:?}");
+        }
+    }
+}

@@ -9,4 +9,5 @@ mod bad_input;
 mod envelopes;
 mod explain;
 mod keys;
+mod machine;
 mod sweep;

@@ -267,3 +267,81 @@ fn lines_of_a_file_are_events_of_their_own() {
     let nothing = bench.run(&["id", "-"]);
     assert_eq!((nothing.code, &*nothing.out), (0, ""));
 }
+
+#[test]
+fn an_azure_blob_of_0_bytes_is_recorded_and_stays_so_where_nobody_can_look() {
+    let bench = Workbench::new(ONCE);
+    for event in ["zero_length_openwrite", "append_blob"] {
+        let file = format!("eventgrid_{event}.json");
+        let text = std::fs::read(tests::root().join("tests/events").join(&file)).unwrap();
+        let path = bench.write(&file, text);
+        let explained = bench.run(&["explain", path.to_str().unwrap()]);
+        assert!(
+            explained
+                .out
+                .contains("record that it waits, and acknowledge it"),
+            "{explained:?}"
+        );
+        let ran = bench.run(&["run", path.to_str().unwrap()]);
+        assert_eq!(
+            (ran.code, ran.last_line()),
+            (0, counts(0, 0).replace("ignored=0", "ignored=1").as_str()),
+            "{ran:?}"
+        );
+    }
+    let waiting = || {
+        let claims = bench.claims();
+        let mut waiting: Vec<_> = claims
+            .iter()
+            .map(|claim| (claim["uri"].clone(), claim["status"].clone()))
+            .collect();
+        waiting.sort_by_key(|(uri, _)| uri.to_string());
+        waiting
+    };
+    let expected = ["roads.shp", "tracks.csv"].map(|name| {
+        let uri = format!("azblob://acct/geo-in/in/{name}");
+        (Value::from(uri), Value::from("waiting"))
+    });
+    assert_eq!(waiting(), expected);
+    let ids: Vec<_> = bench
+        .claims()
+        .iter()
+        .map(|claim| claim["job_id"].as_str().unwrap().to_owned())
+        .collect();
+    let (_, ran) = piped(&bench, &["claims", "redrive", &ids[0], &ids[1]]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert_eq!(waiting(), expected);
+    assert_eq!(bench.read("ran"), "");
+}
+
+#[test]
+fn a_pause_between_attempts_is_kept_by_the_run_and_by_sweeps_and_not_by_who_has_mended_the_job() {
+    let bench = Workbench::new(&format!("{BROKEN}\nretry_seconds = 3600"));
+    bench.write("event.json", notification(&[record("a.tif", "e1")]));
+    let run = bench.start("pausing", &mut bench.command(&["run", "event.json"]));
+    eventually("the job failed once", || {
+        bench.path("firstclaim.db").exists()
+            && bench
+                .claims()
+                .first()
+                .is_some_and(|claim| claim["status"] == "failed")
+    });
+    let claim = bench.claim();
+    assert_eq!(claim["attempt"], 1, "{claim}");
+    let (failed, until) = (&claim["finished_at"], &claim["waiting_until"]);
+    assert!(until.as_str() > failed.as_str(), "{claim}");
+    let (swept, _) = piped(&bench, SWEEP);
+    assert_eq!(swept.err, "sent=0 left=1 reported=0 failed=0 purged=0\n");
+    // It is still in its pause, half an hour at least.
+    run.signal("INT");
+    let ran = run.end(&bench);
+    assert_eq!(
+        (ran.code, ran.last_line()),
+        (1, counts(0, 0).replace("failed=0", "failed=1").as_str()),
+        "{ran:?}"
+    );
+    assert_eq!(bench.claim()["attempt"], 1);
+    bench.write("mended", "");
+    let ran = bench.run(&["run", "event.json"]);
+    assert_eq!(ran.last_line(), counts(1, 0), "{ran:?}");
+}

@@ -154,7 +154,7 @@ fn below(arguments: &[&str]) -> BTreeSet<String> {
 
 /// Those of the packages whose names say SDK, HTTP, RPC, TLS or database.
 fn networked(packages: &BTreeSet<String>) -> Vec<&String> {
-    const WORDS: [&str; 18] = [
+    const WORDS: [&str; 19] = [
         "aws",
         "google",
         "gcloud",
@@ -169,6 +169,7 @@ fn networked(packages: &BTreeSet<String>) -> Vec<&String> {
         "rustls",
         "openssl",
         "native-tls",
+        "rusqlite",
         "sqlx",
         "ring",
         "mio",

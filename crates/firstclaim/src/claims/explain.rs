@@ -28,6 +28,16 @@ pub(crate) fn explain(
             next: "the next delivery is judged anew".to_owned(),
         },
         Status::Done => done(record),
+        Status::Rejected if record.is_cut() => Explained {
+            why: format!(
+                "the event could not be read, and is too long to be kept: its first {} bytes are here, and no delivery of it is \
+                 acknowledged, so that its source, or the dead-letter queue behind it, keeps it whole",
+                Record::MAX_BODY_BYTES
+            ),
+            next: "nothing by itself: mend what sends it, or run a version that reads it, and then have it delivered again, \
+                   from its dead-letter queue"
+                .to_owned(),
+        },
         Status::Rejected => Explained {
             why: format!(
                 "the job is refused for good ({}); every delivery is acknowledged without running it",
@@ -41,6 +51,7 @@ pub(crate) fn explain(
                 Some(Reason::Interrupted) => {
                     "its worker was stopped before the job was done".to_owned()
                 }
+                Some(Reason::Unavailable) => "the last attempt missed what it needs, through no fault of the job or its object: it does not count".to_owned(),
                 _ => "the last attempt failed".to_owned(),
             },
             next: next_delivery(record, terms),

@@ -13,6 +13,8 @@ struct Json<'a> {
     job_id: &'a str,
     status: &'static str,
     attempt: u32,
+    /// How many attempts since the last release do not count.
+    uncounted: u32,
     owner: Option<String>,
     claimed_at: String,
     lease_until: Option<String>,
@@ -45,6 +47,7 @@ pub(super) fn json(key: &ClaimKey, record: &Record) -> Result<String, Failure> {
         job_id: key.as_str(),
         status: record.status.as_str(),
         attempt: record.attempt,
+        uncounted: record.uncounted,
         owner: record.owner.map(|owner| owner.to_string()),
         claimed_at: seconds(record.claimed_at),
         lease_until: (record.status == Status::Processing).then(|| millis(record.lease_end())),
@@ -110,7 +113,11 @@ pub(crate) fn lines(key: &ClaimKey, record: &Record) -> Vec<String> {
     };
     line("job", Some(key.to_string()));
     line("status", Some(record.status.to_string()));
-    line("attempt", Some(record.attempt.to_string()));
+    let uncounted = match record.uncounted {
+        0 => String::new(),
+        uncounted => format!(" ({uncounted} of them not counted)"),
+    };
+    line("attempt", Some(format!("{}{uncounted}", record.attempt)));
     line("object", record.object.as_ref().map(ToString::to_string));
     line("token", record.object.as_ref().and_then(token));
     let pipeline = &record.pipeline;

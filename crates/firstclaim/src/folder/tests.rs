@@ -328,7 +328,11 @@ async fn other_stores_and_other_folders_are_not_available() {
     };
     for (address, cause) in [
         (s3, "this build reads only files on this machine"),
-        (other, "no folder is called \"other\", only [\"data\"]"),
+        (
+            other,
+            "it lies in a folder called \"other\", and the folders that were given are [\"data\"]: name the folder beside \
+             the events, as in `firstclaim run - other=DIR`",
+        ),
     ] {
         let error = store(&folder).head(&address).await.unwrap_err();
         assert_eq!(error.to_string(), format!("{address} cannot be read"));

@@ -74,6 +74,10 @@ impl ObjectStore for ByProvider {
         self.cloud(provider).is_some() || self.folders.reads(provider)
     }
 
+    fn missing(&self, address: &ObjectAddress) -> Option<String> {
+        self.folders.missing(address)
+    }
+
     async fn head(&self, address: &ObjectAddress) -> Result<Option<Head>, ObjectError> {
         self.store(address).await?.head(address).await
     }

@@ -9,12 +9,14 @@ use std::{
 
 use host::{signals::Signals, worker::Worker};
 use identity_core::{
+    claim::ClaimKey,
     event::Item,
     gate::{Counts, Gate, Outcome, Part, Settled},
+    host::Clock,
 };
 use tokio::{
     sync::mpsc::{self, error::TryRecvError},
-    task::JoinSet,
+    task::{JoinError, JoinSet},
     time::sleep_until,
 };
 
@@ -26,8 +28,11 @@ use crate::failure::{Ended, Failure};
 
 /// How often an event is tried whose job fails.
 const MAX_TRIES: u32 = 3;
-/// How long to wait before a failed event is tried again, times the tries so far.
+/// How long to wait before an event is tried again that the store or the machine failed, times the tries so far.
 const RETRY_PAUSE: Duration = Duration::from_millis(200);
+/// How long to wait at most before a job is tried again that failed once, unless its contract says how long; and twice as long
+/// after each try more.
+const FAILED_PAUSE: Duration = Duration::from_secs(1);
 /// How many finds are read ahead.
 const READ_AHEAD: usize = 64;
 /// How soon to look again at a held event: its holder may end long before its lease does.
@@ -48,6 +53,7 @@ struct Work {
 #[derive(Debug)]
 pub(crate) struct Engine {
     gate: Gate,
+    clock: Arc<dyn Clock>,
     concurrency: usize,
     report: Report,
     running: JoinSet<(Work, Settled)>,
@@ -55,6 +61,8 @@ pub(crate) struct Engine {
     delayed_so_far: u64,
     /// How many events in a row the claim store has failed: after a few it would fail all others, too.
     store_failures: u32,
+    /// How many jobs in a row this machine could not do, tries included: the next ones it could not do, either.
+    machine_failures: u32,
 }
 
 /// Work that is to be taken up later. Equal times go by the order in which they came.
@@ -72,12 +80,14 @@ impl Engine {
     pub(crate) fn new(worker: &Worker, report: Report) -> Self {
         Self {
             gate: worker.gate().clone(),
+            clock: worker.clock().clone(),
             concurrency: worker.concurrency(),
             report,
             running: JoinSet::new(),
             delayed: BinaryHeap::new(),
             delayed_so_far: 0,
             store_failures: 0,
+            machine_failures: 0,
         }
     }
 
@@ -89,6 +99,9 @@ impl Engine {
         let mut sources = read_ahead(sources);
         let mut more = true;
         loop {
+            if self.machine_failures >= MAX_TRIES {
+                return self.give_up(&mut signals).await;
+            }
             while self.running.len() < self.concurrency {
                 // New events first: by the time they are through, whoever holds the others may be, too.
                 match sources.try_recv() {
@@ -163,24 +176,34 @@ impl Engine {
     }
 
     fn settled(&mut self, mut work: Work, settled: Settled) {
-        let failed = matches!(
-            settled.outcome,
-            Outcome::Unavailable {
-                part: Part::ClaimStore,
-                ..
-            }
-        );
+        let failed = match &settled.outcome {
+            Outcome::Unavailable { part, .. } => Some(*part),
+            _ => None,
+        };
         match (failed, work.tries) {
-            (true, 0) => self.store_failures += 1,
-            (true, _) => {} // the same event again says nothing new
-            (false, _) => self.store_failures = 0,
+            (Some(Part::ClaimStore), 0) => self.store_failures += 1,
+            (Some(Part::ClaimStore), _) => {} // the same event again says nothing new
+            _ => self.store_failures = 0,
+        }
+        if failed == Some(Part::Machine) {
+            self.machine_failures += 1;
+        } else if settled.outcome.attempt().is_some() {
+            // Only a job that ran tells that this machine can do them.
+            self.machine_failures = 0;
         }
         let pause = match settled.outcome {
             Outcome::Held { .. } => {
                 work.looks += 1;
                 (FIRST_LOOK * 2u32.saturating_pow(work.looks.min(10) - 1)).min(LAST_LOOK)
             }
-            Outcome::Failed { .. } | Outcome::LeaseLost { .. } | Outcome::Unavailable { .. }
+            Outcome::Failed { again, .. } if work.tries + 1 < MAX_TRIES => {
+                work.tries += 1;
+                again.map_or_else(
+                    || failed_pause(work.tries, settled.key.as_ref()),
+                    |again| self.clock.unix_millis().until(again),
+                )
+            }
+            Outcome::LeaseLost { .. } | Outcome::Unavailable { .. }
                 if work.tries + 1 < MAX_TRIES =>
             {
                 work.tries += 1;
@@ -198,6 +221,45 @@ impl Engine {
         self.delayed.push(Reverse(delayed));
     }
 
+    /// Begins nothing more, for this machine cannot do it, lets what runs come to its end, and tells what is left.
+    async fn give_up(mut self, signals: &mut Signals) -> Result<Ended, Failure> {
+        self.gate.drain();
+        if !self.running.is_empty() {
+            self.report
+                .complain("nothing more is begun; what runs goes on to its end");
+        }
+        loop {
+            tokio::select! {
+                joined = self.running.join_next() => match joined {
+                    Some(joined) => self.tell(joined),
+                    None => break,
+                },
+                () = signals.next() => return self.stop(signals, "a signal came").await,
+            }
+        }
+        self.tell_delayed();
+        self.report.finish()?;
+        Err(Failure::usage(format!(
+            "this machine could not do {MAX_TRIES} jobs in a row, so the run ends: mend what it lacks, and run again; no attempt \
+             was used"
+        )))
+    }
+
+    fn tell(&mut self, joined: Result<(Work, Settled), JoinError>) {
+        match joined {
+            Ok((work, settled)) => self.report.settled(&settled, &work.label),
+            Err(error) => self
+                .report
+                .failed(&format!("an event's task ended: {error}")),
+        }
+    }
+
+    fn tell_delayed(&mut self) {
+        for Reverse(Delayed { work, settled, .. }) in self.delayed.drain() {
+            self.report.settled(&settled, &work.label);
+        }
+    }
+
     /// Stops the jobs that run, lets their ends be recorded, and tells what is left. A second signal does not wait.
     async fn stop(mut self, signals: &mut Signals, why: &str) -> Result<Ended, Failure> {
         self.gate.stop();
@@ -207,8 +269,7 @@ impl Engine {
         loop {
             tokio::select! {
                 joined = self.running.join_next() => match joined {
-                    Some(Ok((work, settled))) => self.report.settled(&settled, &work.label),
-                    Some(Err(error)) => self.report.failed(&format!("an event's task ended: {error}")),
+                    Some(joined) => self.tell(joined),
                     None => break,
                 },
                 () = signals.next() => {
@@ -216,9 +277,7 @@ impl Engine {
                 }
             }
         }
-        for Reverse(Delayed { work, settled, .. }) in self.delayed.drain() {
-            self.report.settled(&settled, &work.label);
-        }
+        self.tell_delayed();
         self.report.finish()?;
         Err(Failure::failed(format!(
             "{why}: what is held or failed, and what was not looked at yet, is left for another run"
@@ -238,6 +297,15 @@ fn read_ahead(sources: Sources) -> mpsc::Receiver<Found> {
         }
     });
     receive
+}
+
+/// Between a half and all of the pause, by the job's ID, which is as good as random: of many jobs that failed together, not all
+/// come back at once.
+fn failed_pause(tries: u32, key: Option<&ClaimKey>) -> Duration {
+    let full = FAILED_PAUSE * 2_u32.saturating_pow(tries.saturating_sub(1));
+    let digit = key.and_then(|key| key.as_str().chars().next());
+    let share = digit.and_then(|digit| digit.to_digit(16)).unwrap_or(15);
+    full / 2 + full / 2 * share / 15
 }
 
 fn ended(counts: Counts) -> Ended {

@@ -58,6 +58,10 @@ impl Report {
             Outcome::Rejected { reason, error } => {
                 Some(format!("rejected ({}): {error}", reason.as_str()))
             }
+            Outcome::Unkept { reason, error } => Some(format!(
+                "rejected ({}), and too long to be kept: keep it: {error}",
+                reason.as_str()
+            )),
         };
         if let Some(complaint) = &complaint {
             self.complain(&format!("{subject}: {complaint}"));

@@ -54,6 +54,7 @@ fn failed() -> Outcome {
     Outcome::Failed {
         attempt: 1,
         error: "exit code 1".to_owned(),
+        again: None,
     }
 }
 

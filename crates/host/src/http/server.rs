@@ -53,7 +53,8 @@ pub async fn serve(
     };
     if !ended {
         tracing::warn!("the time for jobs is over: what runs is stopped");
-        intake.worker().stop();
+        // The other half is for their ends.
+        intake.worker().stop_within(drain.ends / 2);
         tokio::select! {
             () = intake.ended() => {}
             () = clock.sleep(drain.ends) => {

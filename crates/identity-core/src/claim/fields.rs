@@ -100,6 +100,8 @@ fields! {
     ReleasedFrom "released_from" Text,
     /// [`Release::attempt`]
     ReleasedAttempt "released_attempt" Count,
+    /// [`Record::uncounted`]; none is 0.
+    Uncounted "uncounted" Count,
 }
 
 /// What a field holds, and so what type a store keeps it in.
@@ -287,6 +289,7 @@ fn value(field: Field, key: &ClaimKey, record: &Record) -> Option<Value> {
         Field::ReleasedAt => seconds(Some(released?.at)),
         Field::ReleasedFrom => text(released?.from.as_str()),
         Field::ReleasedAttempt => count(released?.attempt),
+        Field::Uncounted => (record.uncounted > 0).then(|| Value::Number(record.uncounted.into())),
     }
 }
 
@@ -326,6 +329,7 @@ where
         result: row.text(Field::Result)?,
         body: row.bytes(Field::Body)?,
         released: row.released()?,
+        uncounted: row.count(Field::Uncounted)?.unwrap_or(0),
     };
     Ok((key, record))
 }

@@ -12,7 +12,10 @@ use super::{
         self, Answer, Ask, ClaimOutcome, Claiming, End, HolderOutcome, Holding, Recording,
         RecordingOutcome, Step, Terms,
     },
-    record::{ClaimKey, Owner, Record, RecordedObject, RecordedPipeline, Revision, UnixMillis},
+    pause,
+    record::{
+        ClaimKey, Owner, Reason, Record, RecordedObject, RecordedPipeline, Revision, UnixMillis,
+    },
     redrive,
     store::{ClaimStore, Precondition, StoreError, Stored},
 };
@@ -27,6 +30,8 @@ pub struct Claims {
     terms: Terms,
     /// No lease ends later than this, on the monotonic clock.
     until: Option<Duration>,
+    /// How long a job is left alone after its first attempt failed; zero for not at all.
+    retry: Duration,
 }
 
 /// A claim that was won: which job, and which attempt at it.
@@ -182,7 +187,15 @@ impl Claims {
             entropy,
             terms,
             until: None,
+            retry: Duration::ZERO,
         }
+    }
+
+    /// The same claims, where a job that failed is left alone for about so long after its first attempt, and twice as long
+    /// after each one more. The record tells until when; sweeps heed it, and so may who is told of the failure.
+    #[must_use]
+    pub fn retrying_after(self, retry: Duration) -> Self {
+        Self { retry, ..self }
     }
 
     /// The same claims for a process that will be gone at `until`, on the scale of [`Clock::monotonic`]: no lease is written
@@ -295,22 +308,39 @@ impl Claims {
     /// [`ClaimError::Store`] and [`ClaimError::Contended`]: not known. If it was not recorded, the claim is taken over
     /// after its lease.
     pub async fn end(&self, lease: Lease, end: End) -> Result<Kept, ClaimError> {
+        self.end_until(lease, end).await.map(|(kept, _)| kept)
+    }
+
+    /// [`Claims::end`], and not before when a failed job is worth another attempt, if that is to be told.
+    ///
+    /// # Errors
+    ///
+    /// As [`Claims::end`]'s.
+    pub(crate) async fn end_until(
+        &self,
+        lease: Lease,
+        end: End,
+    ) -> Result<(Kept, Option<UnixMillis>), ClaimError> {
         loop {
             let (stored, write) = next_write(&lease);
-            let call = Holding::end(
-                &stored,
-                write,
-                end.clone(),
-                &self.terms,
-                self.clock.unix_millis(),
-            );
+            let now = self.clock.unix_millis();
+            let again = match &end {
+                End::Failed { reason, .. } if *reason != Some(Reason::Interrupted) => {
+                    pause::worth_trying(&stored.record, self.retry, now)
+                }
+                _ => None,
+            };
+            let mut call = Holding::end(&stored, write, end.clone(), &self.terms, now);
+            if let Some(moment) = again {
+                call = call.again_at(moment);
+            }
             match self.hold(&lease, call).await {
                 Err(ClaimError::Store(StoreError::Unavailable { .. }))
                     if self.clock.monotonic() + END_PAUSE < lease.confirmed_until() =>
                 {
                     self.clock.sleep(END_PAUSE).await;
                 }
-                answer => return answer,
+                answer => return answer.map(|kept| (kept, again)),
             }
         }
     }

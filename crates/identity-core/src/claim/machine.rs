@@ -231,8 +231,8 @@ impl Claiming {
         }
     }
 
-    /// The row once this call holds it. What a row has been through stays with it: attempts only grow, and redrives,
-    /// releases and the last error are for people.
+    /// The row once this call holds it. What a row has been through stays with it: attempts only grow, some do not count,
+    /// and redrives, releases and the last error are for people.
     fn claimed(&mut self, row: Option<&Record>, now: UnixMillis) -> Record {
         Record {
             attempt: row.map_or(0, |row| row.attempt).saturating_add(1),
@@ -243,6 +243,7 @@ impl Claiming {
             redrives: row.map_or(0, |row| row.redrives),
             error: row.and_then(|row| row.error.clone()),
             released: row.and_then(|row| row.released),
+            uncounted: row.map_or(0, |row| row.uncounted),
             ..Record::new(Status::Processing, now.seconds(), self.pipeline.clone())
         }
     }
@@ -305,7 +306,7 @@ pub enum End {
     },
     /// Another attempt may do better: the next delivery wins at once.
     Failed {
-        /// [`Reason::Interrupted`] if the job was not to blame.
+        /// [`Reason::Interrupted`] if the worker was stopped; [`Reason::Unavailable`] if the attempt does not count.
         reason: Option<Reason>,
         /// What happened.
         error: String,
@@ -364,6 +365,8 @@ impl Holding {
                 }
                 End::Failed { reason, error } => {
                     record.status = Status::Failed;
+                    let counts = reason != Some(Reason::Unavailable);
+                    record.uncounted = record.uncounted.saturating_add(u32::from(!counts));
                     (record.reason, record.error) = (reason, Some(error));
                 }
                 End::Rejected { error } => {
@@ -372,6 +375,13 @@ impl Holding {
                 }
             }
         })
+    }
+
+    /// The same write, where it leaves a failed job alone until this moment.
+    #[must_use]
+    pub fn again_at(mut self, moment: UnixMillis) -> Self {
+        self.record.waiting_until = Some(moment);
+        self
     }
 
     fn write(held: &Stored, write: u32, change: impl FnOnce(&mut Record)) -> Self {
@@ -490,12 +500,14 @@ impl Recording {
                     attempt,
                     redrives,
                     released,
+                    uncounted,
                     ..
                 } = row.record;
                 let record = Box::new(Record {
                     attempt,
                     redrives,
                     released,
+                    uncounted,
                     ..(*self.record).clone()
                 });
                 self.ask(Ask::Put {
@@ -537,6 +549,7 @@ pub fn released(row: &Record, owner: Owner, now: UnixMillis) -> Record {
         reason: Some(Reason::Released),
         result: None,
         released: Some(release),
+        uncounted: 0,
         ..row.clone()
     }
 }

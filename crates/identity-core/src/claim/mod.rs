@@ -13,6 +13,7 @@ pub mod machine;
 pub mod memory;
 pub mod open_index;
 pub mod patience;
+mod pause;
 pub mod record;
 pub mod redrive;
 pub mod store;

@@ -259,13 +259,15 @@ pub enum Reason {
     Released,
     /// `failed`: the holder was stopped (shutdown, or its caller went away).
     Interrupted,
+    /// `failed`: the object could not be read, or the machine could not do the job. The attempt does not count.
+    Unavailable,
     /// `done`: what never was a job (a refused event, an object that was not whole) was sent again, and was settled under
     /// another key, or is no job any more. Not an end: the same may have to be recorded here again.
     Redriven,
 }
 
 impl Reason {
-    const ALL: [(Self, &'static str); 11] = [
+    const ALL: [(Self, &'static str); 12] = [
         (Self::Gone, "gone"),
         (Self::Superseded, "superseded"),
         (Self::Permanent, "permanent"),
@@ -276,6 +278,7 @@ impl Reason {
         (Self::Collapsed, "collapsed"),
         (Self::Released, "released"),
         (Self::Interrupted, "interrupted"),
+        (Self::Unavailable, "unavailable"),
         (Self::Redriven, "redriven"),
     ];
 
@@ -329,8 +332,8 @@ pub struct Record {
     pub claimed_at: UnixSeconds,
     /// `processing`: until when the claim is the holder's alone, in Unix milliseconds.
     pub lease_until: Option<UnixMillis>,
-    /// Not before when it is worth looking again, in Unix milliseconds: of a `waiting` claim, and of any that a sweep or an
-    /// operator has sent again. No claim heeds it, only sweeps do.
+    /// Not before when it is worth looking again, in Unix milliseconds: of a `waiting` claim, of a `failed` one whose contract
+    /// has pauses, and of any that a sweep or an operator has sent again. No claim heeds it, only sweeps do.
     pub waiting_until: Option<UnixMillis>,
     /// When the status became `done`, `rejected` or `failed`, in Unix seconds.
     pub finished_at: Option<UnixSeconds>,
@@ -348,16 +351,19 @@ pub struct Record {
     pub error: Option<String>,
     /// The job's result: JSON text of at most [`Record::MAX_RESULT_BYTES`].
     pub result: Option<String>,
-    /// An unreadable event's body, at most [`Record::MAX_BODY_BYTES`] of it.
+    /// An unreadable event's body; of one that [`Record::keeps_whole`] does not, its first [`Record::MAX_BODY_BYTES`].
     pub body: Option<Vec<u8>>,
     /// The last operator's command on it.
     pub released: Option<Release>,
+    /// How many of the attempts since then do not count: neither the job nor its object was to blame
+    /// ([`Reason::Unavailable`]).
+    pub uncounted: u32,
 }
 
 impl Record {
     /// How much of a job's result is kept, in bytes.
     pub const MAX_RESULT_BYTES: usize = 16 * 1024;
-    /// How much of an unreadable event is kept, in bytes.
+    /// How much of an unreadable event is kept, in bytes. A body that fills it may be cut.
     pub const MAX_BODY_BYTES: usize = 32 * 1024;
     /// The lease of a `processing` row whose writer knows no leases (the published Python handlers), from `claimed_at`.
     pub const FOREIGN_LEASE_SECONDS: i64 = 3_600;
@@ -382,13 +388,31 @@ impl Record {
             result: None,
             body: None,
             released: None,
+            uncounted: 0,
         }
+    }
+
+    /// Whether an unreadable event's body of so many bytes is kept whole, and not only its beginning.
+    pub const fn keeps_whole(length: usize) -> bool {
+        length < Self::MAX_BODY_BYTES
+    }
+
+    /// Whether of an unreadable event only the beginning is kept.
+    pub fn is_cut(&self) -> bool {
+        let body = self.body.as_ref();
+        body.is_some_and(|body| !Self::keeps_whole(body.len()))
     }
 
     /// Whether `max_attempts` are used up, counted from the last release.
     pub fn is_exhausted(&self, max_attempts: u32) -> bool {
+        self.counted() >= max_attempts
+    }
+
+    /// How many attempts count: those since the last release, without those that were nobody's fault.
+    pub fn counted(&self) -> u32 {
         let released = self.released.map_or(0, |release| release.attempt);
-        self.attempt.saturating_sub(released) >= max_attempts
+        self.attempt
+            .saturating_sub(released.saturating_add(self.uncounted))
     }
 
     /// Whether nothing but an operator's command changes it any more. `done` is an end, whatever else a row lacks, unless

@@ -68,7 +68,7 @@ pub enum Obstacle {
     RefusedUrl,
     /// Only the beginning of the event was kept.
     #[error(
-        "only the first {} bytes of its event are kept: have it delivered again",
+        "only the first {} bytes of its event are kept: have it delivered again, from its dead-letter queue",
         Record::MAX_BODY_BYTES
     )]
     Cut,
@@ -110,8 +110,7 @@ impl Resend {
         let Some(object) = &record.object else {
             return match &record.body {
                 None => Err(Obstacle::Foreign),
-                // One that is exactly as long may be whole, but nothing says so.
-                Some(body) if body.len() >= Record::MAX_BODY_BYTES => Err(Obstacle::Cut),
+                Some(_) if record.is_cut() => Err(Obstacle::Cut),
                 Some(body) => Ok(Self {
                     what: What::Body(body.clone()),
                     closes: true,
@@ -134,11 +133,10 @@ impl Resend {
         }
         // The record does not say whether the event left open what happened to the object; at the others none does.
         event.unconfirmed = object.provider == Provider::Gcs;
-        let incomplete = object.token.is_none()
-            && (record.status == Status::Waiting
-                || record
-                    .released
-                    .is_some_and(|release| release.from == Status::Waiting));
+        let incomplete = record.status == Status::Waiting
+            || record
+                .released
+                .is_some_and(|release| release.from == Status::Waiting);
         // The gate takes these two reasons, and a wait, only for events that `reference` does not refuse.
         let accepted =
             incomplete || matches!(record.reason, Some(Reason::NotAllowed | Reason::Collapsed));

@@ -2,7 +2,7 @@
 //! trigger's own queue.
 //!
 //! Sources: Azure documentation, "Azure Blob Storage as an Event Grid source", "Event Grid event schema", "Webhook event
-//! delivery"; azure-sdk-for-net, `BlobTriggerMessage`.
+//! delivery", "Put Blob"; azure-sdk-for-net, `BlobTriggerMessage`.
 
 use serde::Deserialize;
 
@@ -46,6 +46,8 @@ pub(super) struct Data<'a> {
     etag: Text<'a>,
     #[serde(borrow, rename = "contentLength")]
     content_length: Raw<'a>,
+    #[serde(borrow, rename = "blobType")]
+    blob_type: Raw<'a>,
     #[serde(borrow)]
     url: Text<'a>,
     #[serde(borrow, rename = "destinationUrl")]
@@ -94,14 +96,15 @@ pub(super) fn read(told: &Told<'_, '_>, account: Option<&str>) -> Result<Reading
         Type::Change(Change::NewObject) => {
             let data = told.data.object("data")?;
             let event = || written(told, data, (&data.url, "data.url"), account);
-            match unfinished(data) {
-                Some(Ignored::Incomplete) => Ok(match event()? {
-                    Reading::Event(event) => Reading::Incomplete(event),
-                    other => other,
-                }),
-                Some(reason) => Ok(Reading::Ignored(reason)),
-                None => event(),
-            }
+            Ok(match (unfinished(data), event()?) {
+                (Some(unfinished), Reading::Event(mut event)) => {
+                    if unfinished == Unfinished::Begun {
+                        (event.token, event.etag) = (None, None);
+                    }
+                    Reading::Incomplete(event)
+                }
+                (_, reading) => reading,
+            })
         }
         Type::Renamed => {
             let data = told.data.object("data")?;
@@ -166,12 +169,29 @@ pub(super) fn event(
     })))
 }
 
-/// Why a `BlobCreated` is no new content yet. An API that nobody knows is one that wrote a blob.
-fn unfinished(data: &Data<'_>) -> Option<Ignored> {
+/// Why a `BlobCreated` may be no new content yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Unfinished {
+    /// A block blob that was put with 0 bytes. It is whole, and this can be its only event (a marker such as `_SUCCESS`); or a
+    /// writer opened it, and its commit follows. Its ETag tells later whether it is still the same.
+    Empty,
+    /// What was begun, and whose content comes by other calls: its ETag of now is that of no content.
+    Begun,
+}
+
+/// What is not whole, as far as the event tells. An API that nobody knows is one that wrote a blob.
+///
+/// `PutBlob` tells once a block blob is committed (<https://learn.microsoft.com/azure/event-grid/event-schema-blob-storage>);
+/// of an append or a page blob it only makes the blob, and what is then written to it has no event
+/// (<https://learn.microsoft.com/rest/api/storageservices/put-blob>).
+fn unfinished(data: &Data<'_>) -> Option<Unfinished> {
     let size = json::integer(data.content_length);
-    match (json::shown(data.api).as_deref(), size) {
-        (Some("PutBlob"), Some(0)) => Some(Ignored::Empty),
-        (Some("CreateFile"), Some(0)) | (Some("SftpCreate"), _) => Some(Ignored::Incomplete),
+    let blob_type = json::shown(data.blob_type);
+    match (json::shown(data.api).as_deref(), size, blob_type.as_deref()) {
+        (Some("PutBlob"), _, Some("AppendBlob" | "PageBlob"))
+        | (Some("CreateFile"), Some(0), _)
+        | (Some("SftpCreate"), _, _) => Some(Unfinished::Begun),
+        (Some("PutBlob"), Some(0), _) => Some(Unfinished::Empty),
         _ => None,
     }
 }

@@ -92,9 +92,10 @@
 //! # What is created, and what is not yet
 //!
 //! A Cloud Storage resource without an event type (an unwrapped push without metadata) is the same for a new object, a
-//! removed one and a changed one: it is read as created but [`StorageEvent::unconfirmed`]. At Azure, `PutBlob` of 0 bytes is
-//! [`Ignored::Empty`] and `CreateFile` of 0 bytes or `SftpCreate` is [`Ignored::Incomplete`]: the commit that follows
-//! brings an event of its own. Zero bytes at S3 and Cloud Storage are an object like any other. The renaming of a
+//! removed one and a changed one: it is read as created but [`StorageEvent::unconfirmed`]. At Azure, `CreateFile` of 0 bytes,
+//! `SftpCreate`, and `PutBlob` of an append or a page blob are [`Reading::Incomplete`]: a file's commit brings an event of its
+//! own, and what is appended none. So is `PutBlob` of 0 bytes, but with its ETag: a writer may have opened the blob, or it is
+//! whole and has no other event. Zero bytes at S3 and Cloud Storage are an object like any other. The renaming of a
 //! directory names no blob, and is ignored.
 
 mod azure;
@@ -308,7 +309,8 @@ pub enum Reading {
     /// Understood, and by its kind no job: acknowledged and counted.
     Ignored(Ignored),
     /// An object that is being made and not whole yet ([`Ignored::Incomplete`]): the event of its commit is the job. It
-    /// is recorded as waiting, for that event may never come.
+    /// is recorded as waiting, for that event may never come. One with a token holds 0 bytes and may be whole: if it is still
+    /// that version when a sweep looks, it is the job.
     Incomplete(Box<StorageEvent>),
     /// A handshake: the source wants this answer, and nothing else.
     Reply(Reply),
@@ -328,14 +330,12 @@ pub enum Ignored {
     TestEvent,
     /// A source asked whether it may deliver; see [`Reading::Reply`].
     Handshake,
-    /// A blob was opened for writing: its content is committed by a later write, which has an event of its own.
-    Empty,
     /// A file was created and is still being written: its close has an event of its own.
     Incomplete,
 }
 
 impl Ignored {
-    /// The reason in outputs and counts: `removed`, `metadata`, `test-event`, `handshake`, `empty`, `incomplete`.
+    /// The reason in outputs and counts: `removed`, `metadata`, `test-event`, `handshake`, `incomplete`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -343,7 +343,6 @@ impl Ignored {
             Self::Metadata => "metadata",
             Self::TestEvent => "test-event",
             Self::Handshake => "handshake",
-            Self::Empty => "empty",
             Self::Incomplete => "incomplete",
         }
     }
@@ -419,8 +418,17 @@ impl StorageEvent {
                 got,
                 limit: Self::MAX_BYTES,
             },
-            bytes: self.address.to_string().into_bytes(),
+            bytes: self.as_own_envelope().into_bytes(),
         })
+    }
+
+    /// All that it says, as an event that [`read`] takes.
+    fn as_own_envelope(&self) -> String {
+        let sent = own::Sent::Event {
+            event: self,
+            incomplete: false,
+        };
+        own::write(&sent, None, 0)
     }
 
     /// The object at the version of the best token; `None` if the store must be asked for one.

@@ -38,7 +38,7 @@ impl Counts {
                 reason: Reason::Collapsed,
                 ..
             } => &mut self.collapsed,
-            Outcome::Rejected { .. } => &mut self.rejected,
+            Outcome::Rejected { .. } | Outcome::Unkept { .. } => &mut self.rejected,
             Outcome::Ignored(_) => &mut self.ignored,
             Outcome::Waiting { .. } => &mut self.waiting,
             Outcome::Unavailable { .. } => &mut self.unavailable,
@@ -97,10 +97,18 @@ mod tests {
                 Outcome::Failed {
                     attempt: 1,
                     error: String::new(),
+                    again: None,
                 },
             ),
             ("failed", Outcome::LeaseLost { attempt: 1 }),
             ("rejected", rejected(Reason::Unreadable)),
+            (
+                "rejected",
+                Outcome::Unkept {
+                    reason: Reason::Unreadable,
+                    error: String::new(),
+                },
+            ),
             ("collapsed", rejected(Reason::Collapsed)),
             ("ignored", Outcome::Ignored(NoJob::Gone)),
             (

@@ -48,6 +48,8 @@ pub enum Part {
     Claim,
     /// The object store, for this object.
     ObjectStore,
+    /// This machine: what the job is run by, or with, is not there, and other jobs will miss it, too.
+    Machine,
     /// This process: it is being stopped, or a part of it ended.
     Process,
 }
@@ -75,6 +77,8 @@ pub enum Outcome {
         attempt: u32,
         /// What happened.
         error: String,
+        /// Not before when it is worth another attempt, in Unix milliseconds, if the contract says so.
+        again: Option<UnixMillis>,
     },
     /// Its job ran here, but the claim was lost meanwhile; nothing is recorded by this attempt.
     LeaseLost {
@@ -88,6 +92,14 @@ pub enum Outcome {
         /// Why, for people.
         error: String,
     },
+    /// It could not be read, and is too long to be kept whole: its beginning is recorded as rejected. It is not acknowledged,
+    /// so that its source, or the dead-letter queue behind it, keeps all of it.
+    Unkept {
+        /// Why.
+        reason: Reason,
+        /// Why, for people.
+        error: String,
+    },
     /// What it is about is not whole yet, which is recorded as waiting: a sweep looks at it again.
     Waiting {
         /// Until when it is left alone, in Unix milliseconds.
@@ -95,7 +107,8 @@ pub enum Outcome {
     },
     /// It is no job.
     Ignored(NoJob),
-    /// The claim store, the object store or the machine did not do its part; nothing is known to be recorded.
+    /// The claim store, the object store or the machine did not do its part. Nothing is known to be recorded, but for a job
+    /// that had begun: it is `failed`, by an attempt that does not count.
     Unavailable {
         /// Which of them.
         part: Part,
@@ -128,6 +141,7 @@ impl Outcome {
             (Kept::Yes, End::Failed { error, .. }) => Self::Failed {
                 attempt,
                 error: error.clone(),
+                again: None,
             },
             (Kept::Yes, End::Rejected { error }) => Self::Rejected {
                 reason: Reason::Permanent,
@@ -149,7 +163,8 @@ impl Outcome {
             Self::Held { until } => Disposition::Retry {
                 not_before: Some(*until),
             },
-            Self::Failed { .. } | Self::LeaseLost { .. } | Self::Unavailable { .. } => {
+            Self::Failed { again, .. } => Disposition::Retry { not_before: *again },
+            Self::LeaseLost { .. } | Self::Unkept { .. } | Self::Unavailable { .. } => {
                 Disposition::Retry { not_before: None }
             }
         }
@@ -159,7 +174,7 @@ impl Outcome {
     pub fn reason(&self) -> Option<&'static str> {
         match self {
             Self::Done { reason, .. } => reason.map(Reason::as_str),
-            Self::Rejected { reason, .. } => Some(reason.as_str()),
+            Self::Rejected { reason, .. } | Self::Unkept { reason, .. } => Some(reason.as_str()),
             Self::Ignored(why) => Some(why.as_str()),
             _ => None,
         }
@@ -180,6 +195,7 @@ impl Outcome {
         match self {
             Self::Failed { error, .. }
             | Self::Rejected { error, .. }
+            | Self::Unkept { error, .. }
             | Self::Unavailable { error, .. } => Some(error),
             _ => None,
         }
@@ -194,6 +210,7 @@ impl Outcome {
             Self::Failed { .. } => "failed",
             Self::LeaseLost { .. } => "lease-lost",
             Self::Rejected { .. } => "rejected",
+            Self::Unkept { .. } => "unkept",
             Self::Waiting { .. } => "waiting",
             Self::Ignored(_) => "ignored",
             Self::Unavailable { .. } => "unavailable",
@@ -214,8 +231,13 @@ mod tests {
             Outcome::Failed {
                 attempt: 1,
                 error: String::new(),
+                again: None,
             },
             Outcome::LeaseLost { attempt: 1 },
+            Outcome::Unkept {
+                reason: Reason::Unreadable,
+                error: String::new(),
+            },
             Outcome::Unavailable {
                 part: Part::ClaimStore,
                 error: String::new(),
@@ -245,6 +267,19 @@ mod tests {
         for outcome in acknowledged {
             assert_eq!(outcome.disposition(), Disposition::Ack, "{outcome:?}");
         }
+    }
+
+    #[test]
+    fn a_failed_event_is_wanted_again_after_its_pause() {
+        let again = Some(UnixMillis(5));
+        let error = String::new();
+        let failed = Outcome::Failed {
+            attempt: 1,
+            error,
+            again,
+        };
+        let expected = Disposition::Retry { not_before: again };
+        assert_eq!(failed.disposition(), expected);
     }
 
     #[test]

@@ -6,21 +6,39 @@ use crate::{
     claim::ClaimKey,
     event::{Redriven, StorageEvent},
     gate::Disposition,
+    identity::TokenKind,
     text::error_chain,
 };
 
 impl Gate {
-    /// An object that was not whole: the store says what it is now.
+    /// An object that was not whole: the store says what it is now. Without content it goes on waiting, unless it is still the
+    /// version that was put so: then it is whole, and a job like any other.
     pub(super) async fn look_again(&self, event: &StorageEvent) -> Prepared {
         let address = &event.address;
         if !self.wants(address, None) {
             return ignored(Some(address), NoJob::NotSelected);
         }
-        match self.inner.parts.objects.head(address).await {
-            Ok(None) => ignored(Some(address), NoJob::Gone),
-            Ok(Some(head)) if head.size == 0 => self.incomplete(event).await,
-            Ok(Some(head)) => self.job_of(event, self.token_of(head)).await,
-            Err(error) => unavailable(address, &error),
+        let objects = &self.inner.parts.objects;
+        if !objects.reads(address.provider) {
+            // It stays recorded, for one that can look.
+            return self.incomplete(event).await;
+        }
+        let head = match objects.head(address).await {
+            Ok(None) => return ignored(Some(address), NoJob::Gone),
+            Ok(Some(head)) => head,
+            Err(error) => return unavailable(address, &error),
+        };
+        let (size, now) = (head.size, self.token_of(head));
+        match event.token_for(self.contract().scheme()) {
+            Ok(Some(put)) if size == 0 && put != now => {
+                // Put anew, or opened: it is this version that may be whole.
+                let mut event = event.clone();
+                event.etag = (now.kind() == TokenKind::ETag).then(|| now.value().to_owned());
+                event.token = Some(now);
+                self.incomplete(&event).await
+            }
+            Ok(None) if size == 0 => self.incomplete(event).await,
+            _ => self.job_of(event, now).await,
         }
     }
 

@@ -12,7 +12,8 @@ use crate::{
 };
 
 impl Gate {
-    /// Records a delivery that could not be read, under the digest of its bytes, and keeps them.
+    /// Records a delivery that could not be read, under the digest of its bytes, and keeps them. One that is too long to be
+    /// kept whole is not acknowledged.
     pub(super) async fn unreadable(&self, unreadable: &Unreadable) -> Prepared {
         let Unreadable { error, bytes } = unreadable;
         let reason = if error.refusal().is_some() {
@@ -27,7 +28,12 @@ impl Gate {
             body: Some(bytes[..kept].to_vec()),
             ..self.rejection(reason, text.clone())
         };
-        let outcome = self.record(&key, record, reason, text).await;
+        let mut outcome = self.record(&key, record, reason, text).await;
+        let whole = Record::keeps_whole(bytes.len());
+        outcome = match outcome {
+            Outcome::Rejected { reason, error } if !whole => Outcome::Unkept { reason, error },
+            outcome => outcome,
+        };
         Prepared::Settled(Settled {
             key: Some(key),
             uri: None,
@@ -36,7 +42,7 @@ impl Gate {
     }
 
     /// Records an object that is not whole yet as waiting, for the sweep: if its commit never tells of itself, nothing
-    /// else would.
+    /// else would. The record keeps the version that may be whole as it is.
     pub(super) async fn incomplete(&self, event: &StorageEvent) -> Prepared {
         let address = &event.address;
         if !self.wants(address, Some(0)) {
@@ -49,16 +55,20 @@ impl Gate {
         }
         let key = digest("firstclaim/incomplete/1\n", &self.place(address));
         let now = self.clock().unix_millis();
+        let mut why = match &event.token {
+            Some(_) => "it holds 0 bytes: a sweep looks whether it still does".to_owned(),
+            None => "its content is still to come: a sweep looks whether it has".to_owned(),
+        };
+        if !self.inner.parts.objects.reads(address.provider) {
+            why.push_str(", by a build that can read it, which this one cannot");
+        }
         let record = Record {
             status: Status::Waiting,
             reason: None,
             finished_at: None,
             waiting_until: Some(now.plus(self.claims().terms().lease)),
-            object: Some(RecordedObject::new(address, None)),
-            ..self.rejection(
-                Reason::Refused,
-                "its commit has an event of its own".to_owned(),
-            )
+            object: Some(RecordedObject::new(address, event.token.as_ref())),
+            ..self.rejection(Reason::Refused, why)
         };
         let outcome = match self.claims().record(&key, record).await {
             // Another program may have ended it.

@@ -1,12 +1,12 @@
 //! A won claim, from the start of its job to the record of its end: renewal meanwhile, and every way to stop.
 
-use std::{panic::AssertUnwindSafe, time::Duration};
+use std::{panic::AssertUnwindSafe, sync::atomic::Ordering, time::Duration};
 
 use futures_util::FutureExt as _;
 use tokio::pin;
 use tokio_util::sync::CancellationToken;
 
-use super::{Gate, Outcome, part_of};
+use super::{Gate, Outcome, Part, part_of};
 use crate::{
     claim::{ClaimError, End, Kept, Lease, Reason, Record},
     identity::ObjectVersion,
@@ -23,8 +23,8 @@ const MAX_FOLLOWED: u32 = 3;
 
 /// Why the work stopped.
 enum Stopped {
-    /// It came to its end.
-    Finished(End),
+    /// It came to its end; a part that did not do its own is named.
+    Finished(End, Option<Part>),
     /// The process is to stop, or nobody waits for the answer any more.
     Interrupted,
     /// The lease could not be renewed in time.
@@ -44,24 +44,43 @@ pub(super) async fn supervise(
     followed: u32,
 ) -> Outcome {
     let attempt = lease.attempt();
+    let stopping = CancellationToken::new();
     let stopped = {
-        let work = AssertUnwindSafe(work(&gate, &lease, &object, followed)).catch_unwind();
+        let work = work(&gate, &lease, &object, followed, stopping.clone());
+        let work = AssertUnwindSafe(work).catch_unwind();
         let expiry = expiry(&gate, &lease);
         let renewals = renewals(&gate, &lease);
         let time_out = gate.clock().sleep(gate.max_run());
         pin!(work, expiry, renewals, time_out);
-        tokio::select! {
+        let stopped = tokio::select! {
             biased;
             () = stop.cancelled() => Stopped::Interrupted,
             () = &mut expiry => Stopped::Expired,
             () = &mut renewals => Stopped::LeaseLost,
             () = &mut time_out => Stopped::TimedOut,
-            end = &mut work => Stopped::Finished(end.unwrap_or_else(panicked)),
+            ended = &mut work => {
+                let (end, missing) = ended.unwrap_or_else(|panic| (panicked(panic), None));
+                Stopped::Finished(end, missing)
+            }
+        };
+        let grace = grace(&gate, &lease, &stopped);
+        if !grace.is_zero() {
+            stopping.cancel();
+            // What it comes to now tells nothing: many programs end well when they are told to end.
+            tokio::select! {
+                _ = &mut work => {}
+                () = gate.clock().sleep(grace) => {}
+            }
         }
+        stopped
         // Here the work is dropped: whatever it started is gone before its end is recorded.
     };
+    let mut missing = None;
     let end = match stopped {
-        Stopped::Finished(end) => end,
+        Stopped::Finished(end, part) => {
+            missing = part;
+            end
+        }
         Stopped::LeaseLost => return Outcome::LeaseLost { attempt },
         Stopped::Interrupted => {
             let error = "the worker was stopped before the job was done".to_owned();
@@ -78,8 +97,16 @@ pub(super) async fn supervise(
             gate.max_run().as_secs()
         )),
     };
-    match gate.claims().end(lease, end.clone()).await {
-        Ok(kept) => Outcome::of_run(&end, attempt, kept),
+    match gate.claims().end_until(lease, end.clone()).await {
+        Ok((kept, again)) => match (missing, Outcome::of_run(&end, attempt, kept)) {
+            (Some(part), Outcome::Failed { error, .. }) => Outcome::Unavailable { part, error },
+            (None, Outcome::Failed { attempt, error, .. }) => Outcome::Failed {
+                attempt,
+                error,
+                again,
+            },
+            (_, outcome) => outcome,
+        },
         Err(error) => Outcome::Unavailable {
             part: part_of(&error),
             error: error_chain(&error),
@@ -87,8 +114,32 @@ pub(super) async fn supervise(
     }
 }
 
-async fn work(gate: &Gate, lease: &Lease, object: &ObjectVersion, followed: u32) -> End {
-    match gate.run_job(lease, object).await {
+/// How long a job that is stopped may go on. Half of what is left of its lease is kept for recording its end; who has lost
+/// it must be gone at once. A lease ends with the call that it is held in, so that no call is overrun, either.
+fn grace(gate: &Gate, lease: &Lease, stopped: &Stopped) -> Duration {
+    let left = lease
+        .confirmed_until()
+        .saturating_sub(gate.clock().monotonic());
+    let grace = gate.job.grace().min(left / 2);
+    match stopped {
+        Stopped::Finished(..) | Stopped::LeaseLost => Duration::ZERO,
+        Stopped::Expired | Stopped::TimedOut => grace,
+        Stopped::Interrupted => {
+            let patience = gate.inner.patience.load(Ordering::Relaxed);
+            grace.min(Duration::from_millis(patience))
+        }
+    }
+}
+
+/// Runs the job to its end, and names the part without which it could not be done.
+async fn work(
+    gate: &Gate,
+    lease: &Lease,
+    object: &ObjectVersion,
+    followed: u32,
+    stopping: CancellationToken,
+) -> (End, Option<Part>) {
+    let end = match gate.run_job(lease, object, stopping).await {
         Ok(output) => End::Done {
             result: result_text(&output),
             reason: None,
@@ -98,8 +149,20 @@ async fn work(gate: &Gate, lease: &Lease, object: &ObjectVersion, followed: u32)
         Err(error @ JobError::Permanent { .. }) => End::Rejected {
             error: bounded(error_chain(&error)),
         },
-        Err(error) => failed(error_chain(&error)),
-    }
+        Err(error @ JobError::Unread { .. }) => return missing(&error, Part::ObjectStore),
+        Err(error @ JobError::Machine { .. }) => return missing(&error, Part::Machine),
+        Err(error @ JobError::Retryable { .. }) => failed(error_chain(&error)),
+    };
+    (end, None)
+}
+
+/// Neither the job nor its object is to blame: the attempt does not count.
+fn missing(error: &JobError, part: Part) -> (End, Option<Part>) {
+    let end = End::Failed {
+        reason: Some(Reason::Unavailable),
+        error: bounded(error_chain(error)),
+    };
+    (end, Some(part))
 }
 
 /// The object no longer has the version of this job. A newer version's job is done first, here and now, for its own

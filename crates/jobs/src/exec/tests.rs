@@ -18,6 +18,7 @@ use identity_core::{
     object::{Head, Listed, ObjectError, ObjectStore, ObjectStream},
 };
 use proptest::prelude::*;
+use tokio_util::sync::CancellationToken;
 
 use super::*;
 
@@ -91,6 +92,7 @@ fn context(key: ObjectKey) -> JobContext {
         pipeline_name: "scenes".into(),
         pipeline_version: "3.2.0".into(),
         objects: Arc::new(OneObject),
+        stopping: CancellationToken::new(),
     }
 }
 
@@ -167,15 +169,21 @@ async fn each_end_is_what_the_contract_calls_it() {
 }
 
 #[tokio::test]
-async fn a_command_that_cannot_be_started_is_not_the_object_s_fault() {
-    for program in ["firstclaim-no-such-program", "/", "/etc/passwd"] {
+async fn a_command_that_cannot_be_started_is_this_machines_fault() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("no-interpreter");
+    std::fs::write(&script, "#!/firstclaim/no/such/interpreter\n").unwrap();
+    let all = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&script, all).unwrap();
+    let script = script.to_str().unwrap();
+    for program in ["firstclaim-no-such-program", "/", "/etc/passwd", script] {
         let error = run(&exec(&format!("exec = ['{program}']")))
             .await
             .unwrap_err();
         assert!(
             matches!(
                 error,
-                JobError::Retryable {
+                JobError::Machine {
                     source: Some(_),
                     ..
                 }

@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use identity_core::claim::StoreError;
 
 use super::PostgresStore;
+use super::values::Text;
 use crate::columns::Misfit;
 use crate::ledger::{self, Argument, Dialect, LedgerRow, LedgerSql, LedgerTable};
 
@@ -37,7 +38,7 @@ impl LedgerTable for PostgresStore {
             arguments
                 .into_iter()
                 .fold(sqlx::query(sql), |query, argument| match argument {
-                    Argument::Text(text) => query.bind(text),
+                    Argument::Text(text) => query.bind(Text(text)),
                     Argument::Number(number) => query.bind(number),
                 });
         let rows = self.rows(doing, query).await?;

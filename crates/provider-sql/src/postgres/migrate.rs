@@ -14,7 +14,7 @@ const PATIENCE: Duration = Duration::from_secs(600);
 
 /// The steps in order. `firstclaim_schema` holds how many of them a database has seen; a step that was released never
 /// changes.
-pub(crate) const STEPS: [&str; 3] = [
+pub(crate) const STEPS: [&str; 4] = [
     // The index is by status first: open claims are found without the ends, and rejected ones among millions of done ones.
     // Keys sort by their bytes, which is faster than by any language's rules, and the same on every server.
     r#"CREATE TABLE firstclaim_claims (
@@ -71,6 +71,8 @@ CREATE INDEX IF NOT EXISTS ingest_ledger_foreign ON ingest_ledger (claimed_at, u
     WHERE completed_at IS NULL AND job_key IS NULL;"#,
     // By it a purge finds the ends whose time is over.
     "CREATE INDEX firstclaim_claims_over ON firstclaim_claims (expires_at) WHERE status = 'done' AND expires_at IS NOT NULL;",
+    // How many attempts since the last release do not count; none is 0.
+    "ALTER TABLE firstclaim_claims ADD COLUMN uncounted bigint;",
 ];
 
 /// The version of the tables that this program knows.

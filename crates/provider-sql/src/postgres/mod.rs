@@ -22,16 +22,16 @@ use identity_core::claim::{
     ClaimKey, ClaimStore, ListQuery, Page, Precondition, Record, StoreError, Stored, UnixSeconds,
     Version,
 };
+use sqlx::Postgres;
 use sqlx::postgres::{PgArguments, PgRow};
 use sqlx::query::Query;
-use sqlx::{Postgres, Row};
 
-use crate::columns::{ClaimRow, Misfit};
+use crate::columns::{ClaimRow, Columns as _, Misfit, TYPED};
 use crate::listing::Listing;
 use crate::statements;
-use crate::values::{Seconds, Text};
 use migrate::{Found, KNOWN, look, migrate};
 use pool::Pool;
+use values::{Seconds, Text, bind};
 
 pub use error::ConnectError;
 pub use url::{PostgresUrl, UrlError};
@@ -180,19 +180,20 @@ impl ClaimStore for PostgresStore {
         let invalid = |misfit: Misfit| misfit.in_store(self);
         let row = ClaimRow::encode(key, record).map_err(invalid)?;
         let query = match when {
-            Precondition::Absent => row.bind(sqlx::query(statements::INSERT.as_str())),
-            Precondition::Unchanged(Version(version)) => row
-                .bind(sqlx::query(statements::UPDATE.as_str()))
-                .map(|query| query.bind(Text::from(version.as_str()))),
+            Precondition::Absent => bind(&row, key, sqlx::query(statements::INSERT.as_str())),
+            Precondition::Unchanged(Version(version)) => {
+                bind(&row, key, sqlx::query(statements::UPDATE.as_str()))
+                    .map(|query| query.bind(Text::from(version.as_str())))
+            }
         };
         let rows = self
             .rows("writing a claim", query.map_err(invalid)?)
             .await?;
         if let Some(row) = rows.first() {
-            let version: Text = row
-                .try_get("version")
-                .map_err(|error| invalid(Misfit::unreadable("claim", key.as_str(), &error)))?;
-            return Ok(Version(version.0));
+            let version = row
+                .text("version")
+                .map_err(|got| invalid(Misfit::in_column(key.as_str(), "version", TYPED, &got)))?;
+            return Ok(Version(version.unwrap_or_default()));
         }
         Err(StoreError::Conflict { standing: None })
     }

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use identity_core::claim::{StoreError, UnixSeconds};
 
 use super::PostgresStore;
-use crate::values::Seconds;
+use super::values::Seconds;
 
 /// Deletes at most `$2` rows that are done and over before `$1`, the longest over first.
 ///

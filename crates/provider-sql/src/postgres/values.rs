@@ -21,7 +21,96 @@ use sqlx::postgres::types::Oid;
 use sqlx::postgres::{PgArgumentBuffer, PgTypeInfo, PgValueRef};
 use sqlx::{Decode, Encode, Postgres, Type};
 
-use crate::values::{Millis, Seconds, Text};
+use sqlx::Row;
+use sqlx::postgres::{PgArguments, PgRow};
+use sqlx::query::Query;
+
+use identity_core::claim::ClaimKey;
+use identity_core::claim::fields::{Field, Kind, Value};
+
+use crate::columns::{ClaimRow, Columns, Misfit, TYPED};
+
+/// Any text, U+0000 included.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Text(pub(crate) String);
+
+/// Unix seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Seconds(pub(crate) i64);
+
+/// Unix milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Millis(pub(crate) i64);
+
+impl From<&str> for Text {
+    fn from(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+}
+
+/// A statement with its parameters so far.
+pub(super) type Statement<'q> = Query<'q, Postgres, PgArguments>;
+
+/// Binds every column, in order.
+pub(super) fn bind<'q>(
+    row: &ClaimRow,
+    key: &ClaimKey,
+    mut query: Statement<'q>,
+) -> Result<Statement<'q>, Misfit> {
+    let mut fields = row.fields().peekable();
+    for &field in Field::ALL {
+        let value = fields.next_if(|(of, _)| *of == field);
+        // A null has its column's type, too.
+        let bound = match (field.kind(), value.map(|(_, value)| value)) {
+            (_, Some(Value::Text(text))) => query.try_bind(Some(Text::from(text.as_str()))),
+            (_, Some(Value::Bytes(bytes))) => query.try_bind(Some(bytes.clone())),
+            (Kind::Seconds, Some(Value::Number(time))) => query.try_bind(Some(Seconds(*time))),
+            (Kind::Millis, Some(Value::Number(time))) => query.try_bind(Some(Millis(*time))),
+            (_, Some(Value::Number(number))) => query.try_bind(Some(*number)),
+            (Kind::Text, None) => query.try_bind(None::<Text>),
+            (Kind::Bytes, None) => query.try_bind(None::<Vec<u8>>),
+            (Kind::Seconds, None) => query.try_bind(None::<Seconds>),
+            (Kind::Millis, None) => query.try_bind(None::<Millis>),
+            (Kind::Count, None) => query.try_bind(None::<i64>),
+        };
+        bound.map_err(|error| {
+            Misfit::in_column(key.as_str(), field.name(), TYPED, &error.to_string())
+        })?;
+    }
+    Ok(query)
+}
+impl Columns for PgRow {
+    fn text(&self, column: &'static str) -> Result<Option<String>, String> {
+        let text: Result<Option<Text>, _> = self.try_get(column);
+        text.map(|text| text.map(|text| text.0)).map_err(cause)
+    }
+
+    fn number(&self, column: &'static str) -> Result<Option<i64>, String> {
+        self.try_get(column).map_err(cause)
+    }
+
+    fn seconds(&self, column: &'static str) -> Result<Option<i64>, String> {
+        let time: Result<Option<Seconds>, _> = self.try_get(column);
+        time.map(|time| time.map(|time| time.0)).map_err(cause)
+    }
+
+    fn millis(&self, column: &'static str) -> Result<Option<i64>, String> {
+        let time: Result<Option<Millis>, _> = self.try_get(column);
+        time.map(|time| time.map(|time| time.0)).map_err(cause)
+    }
+
+    fn bytes(&self, column: &'static str) -> Result<Option<Vec<u8>>, String> {
+        self.try_get(column).map_err(cause)
+    }
+}
+
+/// Why a value cannot be read, without the column's name.
+fn cause(error: sqlx::Error) -> String {
+    match error {
+        sqlx::Error::ColumnDecode { source, .. } => source.to_string(),
+        error => error.to_string(),
+    }
+}
 
 const ESCAPE: char = '␛';
 

@@ -1,12 +1,9 @@
-//! Connections to one SQLite file: how they are set up, lent, and made to wait for locks.
+//! How a connection to a SQLite file is set up, and made to wait for locks.
 
-use std::ops::{Deref, DerefMut};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use sqlx::sqlite::{SqliteConnectOptions, SqliteSynchronous};
-use sqlx::{ConnectOptions, Connection, Executor, SqliteConnection};
-use tokio::sync::{Mutex, MutexGuard};
+use rusqlite::{Connection, OpenFlags};
 
 use super::error::is_busy;
 
@@ -16,26 +13,57 @@ use super::error::is_busy;
 /// processes that do nothing but write, the slowest write took 4.1 s so, and 0.7 s when asked anew every 20 ms.
 const POLL: Duration = Duration::from_millis(20);
 
-/// How connections to this file are opened: without creating it.
-pub(crate) fn options(path: &Path) -> SqliteConnectOptions {
-    // "./" keeps SQLite from reading "file:x" as a URI and ":memory:" as no file at all.
-    let path = if path.is_relative() {
-        Path::new(".").join(path)
-    } else {
-        path.to_owned()
-    };
-    SqliteConnectOptions::new()
-        .filename(path)
-        .busy_timeout(POLL)
-        // A write that was acknowledged outlives a power cut: in WAL mode, FULL syncs the log at each commit and NORMAL
-        // does not. On macOS only a full fsync reaches the disk itself; elsewhere the pragma does nothing.
-        .synchronous(SqliteSynchronous::Full)
-        .pragma("fullfsync", "ON")
-        .disable_statement_logging()
+/// How connections to a file are opened.
+#[derive(Debug, Clone)]
+pub(crate) struct Options {
+    path: PathBuf,
+    /// What each connection is told first.
+    pub(super) setup: String,
+}
+
+impl Options {
+    pub(crate) fn new(path: &Path) -> Self {
+        Self {
+            // "./" keeps SQLite from reading ":memory:" as no file at all.
+            path: if path.is_relative() {
+                Path::new(".").join(path)
+            } else {
+                path.to_owned()
+            },
+            // A write that was acknowledged outlives a power cut: in WAL mode, FULL syncs the log at each commit and NORMAL
+            // does not. On macOS only a full fsync reaches the disk itself; elsewhere the pragma does nothing.
+            setup: "PRAGMA synchronous = FULL; PRAGMA fullfsync = ON;".to_owned(),
+        }
+    }
+
+    /// The path as SQLite is given it.
+    #[cfg(test)]
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Opens the file, which must be there already.
+    pub(crate) fn open(&self) -> rusqlite::Result<Connection> {
+        self.open_with(OpenFlags::empty())
+    }
+
+    /// Opens the file; creates an empty one if there is none.
+    pub(crate) fn open_or_create(&self) -> rusqlite::Result<Connection> {
+        self.open_with(OpenFlags::SQLITE_OPEN_CREATE)
+    }
+
+    fn open_with(&self, flags: OpenFlags) -> rusqlite::Result<Connection> {
+        // One thread uses it, and its path is never a URI.
+        let flags = flags | OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(&self.path, flags)?;
+        connection.busy_timeout(POLL)?;
+        connection.execute_batch(&self.setup)?;
+        Ok(connection)
+    }
 }
 
 /// How long to go on trying while other connections hold the lock.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Patience {
     started: Instant,
     limit: Duration,
@@ -50,10 +78,10 @@ impl Patience {
     }
 
     /// Whether to try again after this error; waits a little if so.
-    pub(crate) async fn again(&self, error: &sqlx::Error) -> bool {
+    pub(crate) fn again(&self, error: &rusqlite::Error) -> bool {
         let again = is_busy(error) && self.lasts();
         if again {
-            Self::pause().await;
+            Self::pause();
         }
         again
     }
@@ -64,85 +92,26 @@ impl Patience {
     }
 
     /// Some locks (the switch to WAL, its recovery) are refused without any wait of SQLite's own.
-    pub(crate) async fn pause() {
-        tokio::time::sleep(Duration::from_millis(2)).await;
+    pub(crate) fn pause() {
+        std::thread::sleep(Duration::from_millis(2));
     }
 }
 
 /// Starts a transaction with the write lock in hand. One that takes it only at its first write would have to give up
 /// (`SQLITE_BUSY_SNAPSHOT`) whenever somebody else has written since it began.
-pub(crate) async fn begin_immediate(
-    connection: &mut SqliteConnection,
-    patience: &Patience,
-) -> Result<(), sqlx::Error> {
-    loop {
-        match connection.execute("BEGIN IMMEDIATE").await {
-            Ok(_) => return Ok(()),
-            Err(error) if patience.again(&error).await => {}
-            Err(error) => return Err(error),
-        }
-    }
+pub(crate) fn begin_immediate(connection: &Connection) -> rusqlite::Result<()> {
+    connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+    Ok(())
 }
 
-/// One connection, lent to one task at a time, in the order in which they ask.
-#[derive(Debug)]
-pub(crate) struct Slot {
-    options: SqliteConnectOptions,
-    pub(super) idle: Mutex<Option<SqliteConnection>>,
+/// Ends it with all that was written in it. An error says that none of it may be there.
+pub(crate) fn commit(connection: &Connection) -> rusqlite::Result<()> {
+    connection.prepare_cached("COMMIT")?.execute([])?;
+    Ok(())
 }
 
-impl Slot {
-    pub(crate) fn new(options: SqliteConnectOptions, idle: Option<SqliteConnection>) -> Self {
-        Self {
-            options,
-            idle: Mutex::new(idle),
-        }
-    }
-
-    /// The connection, opened if there is none.
-    pub(crate) async fn lend(&self) -> Result<Lent<'_>, sqlx::Error> {
-        let mut slot = self.idle.lock().await;
-        let connection = match slot.take() {
-            Some(connection) => connection,
-            None => self.options.connect().await?,
-        };
-        Ok(Lent { connection, slot })
-    }
-
-    /// Closes the connection once it is not lent.
-    pub(crate) async fn close(&self) -> Result<(), sqlx::Error> {
-        match self.idle.lock().await.take() {
-            Some(connection) => connection.close().await,
-            None => Ok(()),
-        }
-    }
-}
-
-/// A connection on loan. Dropped without [`Lent::give_back`], on an error or with its task, it is closed, which rolls its
-/// transaction back: SQLite ends a transaction by itself on some errors and not on others, and nobody has to know which.
-#[derive(Debug)]
-pub(crate) struct Lent<'a> {
-    connection: SqliteConnection,
-    slot: MutexGuard<'a, Option<SqliteConnection>>,
-}
-
-impl Lent<'_> {
-    /// Leaves the connection, which is in no transaction, to the next task.
-    pub(crate) fn give_back(mut self) {
-        *self.slot = Some(self.connection);
-    }
-}
-
-impl Deref for Lent<'_> {
-    type Target = SqliteConnection;
-
-    fn deref(&self) -> &SqliteConnection {
-        &self.connection
-    }
-}
-
-impl DerefMut for Lent<'_> {
-    fn deref_mut(&mut self) -> &mut SqliteConnection {
-        &mut self.connection
-    }
+/// Ends it with nothing. An error says that SQLite had ended it already.
+pub(crate) fn roll_back(connection: &Connection) -> rusqlite::Result<()> {
+    connection.prepare_cached("ROLLBACK")?.execute([])?;
+    Ok(())
 }

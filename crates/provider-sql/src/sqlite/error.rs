@@ -21,25 +21,31 @@ const PROTOCOL: i32 = 15;
 const AUTH: i32 = 23;
 const NOTADB: i32 = 26;
 
-/// The primary result code: the low byte of the extended one, which sqlx reports.
-fn primary_code(error: &sqlx::Error) -> Option<i32> {
-    let code: i32 = error.as_database_error()?.code()?.parse().ok()?;
-    Some(code & 0xff)
+/// SQLite's own words for what failed, and its extended result code.
+#[derive(Debug, thiserror::Error)]
+#[error("(code: {code}) {words}")]
+struct ResultCode {
+    code: i32,
+    words: String,
+}
+
+/// The primary result code: the low byte of the extended one.
+fn primary_code(error: &rusqlite::Error) -> Option<i32> {
+    Some(error.sqlite_error()?.extended_code & 0xff)
 }
 
 /// Whether another connection's lock was in the way, so that nothing was done and the same can be tried again.
-pub(crate) fn is_busy(error: &sqlx::Error) -> bool {
+pub(crate) fn is_busy(error: &rusqlite::Error) -> bool {
     matches!(primary_code(error), Some(BUSY | PROTOCOL))
 }
 
-/// The cause without sqlx's shell around it, which would say the same words twice.
-fn cause(error: sqlx::Error) -> Box<dyn Error + Send + Sync> {
+/// The cause: SQLite's own words, if it is SQLite that failed.
+fn cause(error: rusqlite::Error) -> Box<dyn Error + Send + Sync> {
     match error {
-        sqlx::Error::Database(error) => match error.try_downcast::<sqlx::sqlite::SqliteError>() {
-            Ok(error) => error,
-            Err(error) => error.to_string().into(),
-        },
-        sqlx::Error::Io(error) => error.into(),
+        rusqlite::Error::SqliteFailure(failure, words) => Box::new(ResultCode {
+            code: failure.extended_code,
+            words: words.unwrap_or_else(|| failure.to_string()),
+        }),
         error => error.into(),
     }
 }
@@ -63,8 +69,8 @@ pub(crate) struct Failed {
     cause: Arc<dyn Error + Send + Sync>,
 }
 
-impl From<sqlx::Error> for Failed {
-    fn from(error: sqlx::Error) -> Self {
+impl From<rusqlite::Error> for Failed {
+    fn from(error: rusqlite::Error) -> Self {
         Self {
             busy: is_busy(&error),
             cause: cause(error).into(),
@@ -73,6 +79,14 @@ impl From<sqlx::Error> for Failed {
 }
 
 impl Failed {
+    /// What is no failure of SQLite's.
+    pub(crate) fn other(what: &'static str) -> Self {
+        Self {
+            busy: false,
+            cause: Arc::from(Box::<dyn Error + Send + Sync>::from(what)),
+        }
+    }
+
     /// What it means for the user of a store: whether a write took place is not known.
     pub(crate) fn unavailable(
         self,
@@ -212,7 +226,7 @@ pub enum OpenError {
 
 impl OpenError {
     /// What a failed statement means for whoever opens a store.
-    pub(crate) fn sqlite(path: &Path, waited: Duration, error: sqlx::Error) -> Self {
+    pub(crate) fn sqlite(path: &Path, waited: Duration, error: rusqlite::Error) -> Self {
         let (path, code) = (path.to_owned(), primary_code(&error));
         let source = cause(error);
         match code {

@@ -6,8 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use sqlx::sqlite::SqliteConnectOptions;
-use sqlx::{ConnectOptions, Connection, Executor, SqliteConnection};
+use rusqlite::Connection;
 use tempfile::TempDir;
 
 use super::SqliteStore;
@@ -40,12 +39,16 @@ impl Fixture {
     }
 
     /// The foreign program's connection: SQLite as it comes, none of our settings.
-    pub(crate) async fn foreign(&self) -> SqliteConnection {
-        SqliteConnectOptions::new()
-            .filename(self.path())
-            .connect()
-            .await
-            .unwrap()
+    pub(crate) fn foreign(&self) -> Connection {
+        Connection::open(self.path()).unwrap()
+    }
+
+    /// The steps of a query, as `EXPLAIN QUERY PLAN` has them.
+    pub(crate) fn plan(&self, sql: &str) -> Vec<String> {
+        let foreign = self.foreign();
+        let mut statement = foreign.prepare(sql).unwrap();
+        let steps = statement.query_map([], |row| row.get("detail"));
+        steps.unwrap().map(Result::unwrap).collect()
     }
 }
 
@@ -62,12 +65,9 @@ impl Testbed for Fixture {
     }
 
     async fn execute(&self, sql: &str) -> u64 {
-        let sql = sqlx::raw_sql(sqlx::AssertSqlSafe(sql.to_owned()));
-        let mut connection = self.foreign().await;
-        let done = connection.execute(sql).await.unwrap();
-        // Dropped, it would close on a thread of its own, some time later.
-        connection.close().await.unwrap();
-        done.rows_affected()
+        let connection = self.foreign();
+        connection.execute_batch(sql).unwrap();
+        connection.changes()
     }
 
     fn time(&self, seconds: i64) -> String {

@@ -4,8 +4,10 @@ use std::sync::LazyLock;
 
 use async_trait::async_trait;
 use identity_core::claim::StoreError;
+use rusqlite::{Connection, ToSql, params_from_iter};
 
 use super::SqliteStore;
+use super::values::numbered;
 use crate::columns::Misfit;
 use crate::ledger::{self, Argument, Dialect, LedgerRow, LedgerSql, LedgerTable};
 
@@ -33,21 +35,23 @@ impl LedgerTable for SqliteStore {
         sql: &'static str,
         arguments: Vec<Argument>,
     ) -> Result<Vec<LedgerRow>, StoreError> {
-        let query = || {
-            arguments
-                .iter()
-                .cloned()
-                .fold(sqlx::query(sql), |query, argument| match argument {
-                    Argument::Text(text) => query.bind(text),
-                    Argument::Number(number) => query.bind(number),
-                })
+        let sql = numbered(sql);
+        let run = move |connection: &Connection| -> rusqlite::Result<Vec<_>> {
+            let mut statement = connection.prepare_cached(&sql)?;
+            let arguments = arguments.iter().map(|argument| match argument {
+                Argument::Text(text) => text as &dyn ToSql,
+                Argument::Number(number) => number,
+            });
+            let rows =
+                statement.query_map(params_from_iter(arguments), |row| Ok(LedgerRow::read(row)))?;
+            rows.collect()
         };
         let rows = if writes {
-            self.change(doing, query()).await?
+            self.change(doing, run).await?
         } else {
-            self.read(doing, query).await?
+            self.read(doing, run).await?
         };
-        let rows: Result<_, _> = rows.iter().map(LedgerRow::read).collect();
+        let rows: Result<_, _> = rows.into_iter().collect();
         rows.map_err(|misfit| self.misfit(misfit))
     }
 

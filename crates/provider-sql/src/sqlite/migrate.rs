@@ -1,15 +1,15 @@
 //! Whose file this is, and the steps that bring ours up to date.
 
-use sqlx::sqlite::SqliteRow;
-use sqlx::{Executor, Row, SqliteConnection};
+use rusqlite::Connection;
+use rusqlite::types::FromSql;
 
-use super::connection::{Patience, begin_immediate};
+use super::connection::{Patience, begin_immediate, commit, roll_back};
 
 /// "FCLM": what the header of our files says (<https://www.sqlite.org/fileformat2.html#application_id>).
 pub(crate) const APPLICATION_ID: i32 = 0x4643_4c4d;
 
 /// The steps in order. A file's `user_version` is how many of them it has seen; a step that was released never changes.
-pub(crate) const STEPS: [&str; 3] = [
+pub(crate) const STEPS: [&str; 4] = [
     // WITHOUT ROWID: as fast as a table with a separate index on the key, and smaller.
     // The index is by status first: open claims are found without the ends, and rejected ones among millions of done ones.
     "CREATE TABLE firstclaim_claims (
@@ -63,6 +63,8 @@ CREATE INDEX ingest_ledger_foreign ON ingest_ledger (claimed_at, upload_key)
     WHERE completed_at IS NULL AND job_key IS NULL;",
     // By it a purge finds the ends whose time is over. It holds those that are done, and of each the time and the key alone.
     "CREATE INDEX firstclaim_claims_over ON firstclaim_claims (expires_at) WHERE status = 'done' AND expires_at IS NOT NULL;",
+    // How many attempts since the last release do not count; none is 0.
+    "ALTER TABLE firstclaim_claims ADD COLUMN uncounted INTEGER;",
 ];
 
 /// The version of the tables that this program knows.
@@ -93,22 +95,23 @@ pub(crate) enum Found {
 ///
 /// Where there is something to do the write lock comes first: of many processes that open a new file at once one sets it
 /// up. Otherwise there is no lock, so that whoever only looks waits for nobody.
-pub(crate) async fn prepare(
-    connection: &mut SqliteConnection,
-    patience: &Patience,
-) -> Result<Found, sqlx::Error> {
-    if is_current(connection).await? {
+pub(crate) fn prepare(connection: &Connection, patience: &Patience) -> rusqlite::Result<Found> {
+    if is_current(connection)? {
         return Ok(Found::Ready);
     }
-    begin_immediate(connection, patience).await?;
-    let found = migrate(connection).await?;
+    while let Err(error) = begin_immediate(connection) {
+        if !patience.again(&error) {
+            return Err(error);
+        }
+    }
+    let found = migrate(connection)?;
     if found != Found::Ready {
-        connection.execute("ROLLBACK").await?;
+        roll_back(connection)?;
         return Ok(found);
     }
-    connection.execute("COMMIT").await?;
+    commit(connection)?;
     // Only now: it writes to the file, cannot be part of a transaction, and stays with the file.
-    let mode: String = pragma(connection, "PRAGMA journal_mode = WAL").await?;
+    let mode: String = value(connection, "PRAGMA journal_mode = WAL")?;
     Ok(if mode == "wal" {
         Found::Ready
     } else {
@@ -117,27 +120,25 @@ pub(crate) async fn prepare(
 }
 
 /// Whether nothing is left to do, as far as can be told without the lock. What was done stays done.
-async fn is_current(connection: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
-    let application_id: i32 = pragma(connection, "PRAGMA application_id").await?;
-    let version: i32 = pragma(connection, "PRAGMA user_version").await?;
-    let mode: String = pragma(connection, "PRAGMA journal_mode").await?;
+fn is_current(connection: &Connection) -> rusqlite::Result<bool> {
+    let application_id: i32 = value(connection, "PRAGMA application_id")?;
+    let version: i32 = value(connection, "PRAGMA user_version")?;
+    let mode: String = value(connection, "PRAGMA journal_mode")?;
     Ok(application_id == APPLICATION_ID && version == KNOWN && mode == "wal")
 }
 
-async fn migrate(connection: &mut SqliteConnection) -> Result<Found, sqlx::Error> {
-    let application_id: i32 = pragma(connection, "PRAGMA application_id").await?;
-    let version: i32 = pragma(connection, "PRAGMA user_version").await?;
+fn migrate(connection: &Connection) -> rusqlite::Result<Found> {
+    let application_id: i32 = value(connection, "PRAGMA application_id")?;
+    let version: i32 = value(connection, "PRAGMA user_version")?;
     if application_id != APPLICATION_ID {
-        let tables = connection
-            .fetch_all("SELECT name FROM sqlite_schema ORDER BY rowid LIMIT 3")
-            .await?;
+        let tables: Vec<String> = connection
+            .prepare("SELECT name FROM sqlite_schema ORDER BY rowid LIMIT 3")?
+            .query_map([], |row| row.get(0))?
+            .collect::<Result<_, _>>()?;
         if application_id != 0 || version != 0 || !tables.is_empty() {
             return Ok(Found::Foreign {
                 application_id,
-                tables: tables
-                    .iter()
-                    .map(|row| row.try_get(0))
-                    .collect::<Result<_, _>>()?,
+                tables,
             });
         }
     }
@@ -147,14 +148,12 @@ async fn migrate(connection: &mut SqliteConnection) -> Result<Found, sqlx::Error
     };
     let missing = STEPS.get(seen..).unwrap_or_default();
     for step in missing {
-        connection.execute(sqlx::raw_sql(*step)).await?;
+        connection.execute_batch(step)?;
     }
     if !missing.is_empty() {
-        let header =
-            format!("PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {KNOWN}");
-        connection
-            .execute(sqlx::raw_sql(sqlx::AssertSqlSafe(header)))
-            .await?;
+        connection.execute_batch(&format!(
+            "PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {KNOWN}"
+        ))?;
         tracing::debug!(
             from = seen,
             to = KNOWN,
@@ -164,11 +163,7 @@ async fn migrate(connection: &mut SqliteConnection) -> Result<Found, sqlx::Error
     Ok(Found::Ready)
 }
 
-/// The one value that a pragma returns.
-async fn pragma<T>(connection: &mut SqliteConnection, sql: &'static str) -> Result<T, sqlx::Error>
-where
-    T: for<'r> sqlx::Decode<'r, sqlx::Sqlite> + sqlx::Type<sqlx::Sqlite>,
-{
-    let row: SqliteRow = connection.fetch_one(sql).await?;
-    row.try_get(0)
+/// The one value that a statement returns.
+fn value<T: FromSql>(connection: &Connection, sql: &str) -> rusqlite::Result<T> {
+    connection.query_row(sql, [], |row| row.get(0))
 }

@@ -7,7 +7,7 @@ mod ledger;
 mod migrate;
 mod purge;
 mod values;
-mod writer;
+mod worker;
 
 #[cfg(test)]
 mod fixture;
@@ -17,7 +17,7 @@ mod tests;
 use std::fmt;
 use std::num::NonZeroU32;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -25,30 +25,33 @@ use identity_core::claim::{
     ClaimKey, ClaimStore, ListQuery, Page, Precondition, Record, StoreError, Stored, UnixSeconds,
     Version,
 };
-use sqlx::query::Query;
-use sqlx::sqlite::{SqliteArguments, SqliteConnectOptions, SqliteRow};
-use sqlx::{ConnectOptions, Row, Sqlite, SqliteConnection};
+use rusqlite::{Connection, OptionalExtension as _};
+use tokio::sync::oneshot;
 
 use crate::columns::{ClaimRow, Misfit};
 use crate::listing::Listing;
 use crate::statements;
-use connection::{Patience, Slot, options};
+use connection::{Options, Patience};
 use error::Failed;
 use file::{FileIdentity, check_path, check_writable};
 use migrate::{APPLICATION_ID, Found, KNOWN, prepare};
-use writer::Writer;
+use values::{bind, numbered};
+use worker::{InUse, Worker};
 
 pub use error::{LockHeld, OpenError};
 
+static GET: LazyLock<String> = LazyLock::new(|| numbered(&statements::GET));
+static INSERT: LazyLock<String> = LazyLock::new(|| numbered(&statements::INSERT));
+static UPDATE: LazyLock<String> = LazyLock::new(|| numbered(&statements::UPDATE));
+
 /// Claims in a SQLite file, shared by any number of processes of one machine.
 ///
-/// The file is in write-ahead mode: readers wait for nobody, writers queue. This process has one connection for each: its
-/// own writers queue in order and are committed together, and only processes compete for the lock.
+/// The file is in write-ahead mode: readers wait for nobody, writers queue. This process has one connection for each, in a
+/// thread of its own: its own writers queue in order and are committed together, and only processes compete for the lock.
 #[derive(Debug)]
 pub struct SqliteStore {
-    lock_wait: Duration,
-    reader: Slot,
-    writer: Arc<Writer>,
+    reader: Worker,
+    writer: Worker,
 }
 
 impl SqliteStore {
@@ -65,20 +68,36 @@ impl SqliteStore {
     pub async fn open(path: impl AsRef<Path>, lock_wait: Duration) -> Result<Self, OpenError> {
         let path = path.as_ref();
         check_path(path)?;
-        Self::open_with(path, lock_wait, options(path)).await
+        Self::open_with(path, lock_wait, Options::new(path)).await
     }
 
+    /// It may wait for a lock, so it has a thread of its own, which ends by itself if nobody waits for it any more.
     async fn open_with(
         path: &Path,
         lock_wait: Duration,
-        options: SqliteConnectOptions,
+        options: Options,
     ) -> Result<Self, OpenError> {
+        let (answer, opened) = oneshot::channel();
+        let opening = path.to_owned();
+        let thread = std::thread::Builder::new().name("sqlite".to_owned());
+        let started = thread.spawn(move || {
+            // Whoever went away needs no store.
+            let _ = answer.send(Self::open_here(&opening, lock_wait, options));
+        });
+        let no_thread = |source: Box<dyn std::error::Error + Send + Sync>| OpenError::Sqlite {
+            path: path.to_owned(),
+            source,
+        };
+        started.map_err(|error| no_thread(error.into()))?;
+        opened.await.map_err(|error| no_thread(error.into()))?
+    }
+
+    fn open_here(path: &Path, lock_wait: Duration, options: Options) -> Result<Self, OpenError> {
         let patience = Patience::new(lock_wait);
-        let creating = options.clone().create_if_missing(true);
         let (connection, found) = loop {
-            match connect(&creating, &patience).await {
+            match connect(&options, &patience) {
                 Ok(ready) => break ready,
-                Err(error) if patience.again(&error).await => {}
+                Err(error) if patience.again(&error) => {}
                 Err(error) => return Err(OpenError::sqlite(path, lock_wait, error)),
             }
         };
@@ -86,15 +105,19 @@ impl SqliteStore {
         match found {
             Found::Ready => {
                 check_writable(&path)?;
-                let identity = FileIdentity::of(&path)
-                    .map_err(|error| OpenError::sqlite(&path, lock_wait, error.into()))?;
-                // A file that is gone later is an error, not a new and empty store.
-                let reader = Slot::new(options.clone(), None);
-                let writer = Slot::new(options, Some(connection));
-                Ok(Self {
+                let failed = |source: std::io::Error| OpenError::Sqlite {
+                    path: path.clone(),
+                    source: source.into(),
+                };
+                let file = InUse {
+                    identity: FileIdentity::of(&path).map_err(failed)?,
+                    path: path.clone(),
+                    options,
                     lock_wait,
-                    reader,
-                    writer: Arc::new(Writer::new(path, identity, lock_wait, writer)),
+                };
+                Ok(Self {
+                    reader: Worker::start(file.clone(), None).map_err(failed)?,
+                    writer: Worker::start(file, Some(connection)).map_err(failed)?,
                 })
             }
             Found::Foreign {
@@ -123,74 +146,51 @@ impl SqliteStore {
     ///
     /// [`StoreError::Unavailable`].
     pub async fn close(&self) -> Result<(), StoreError> {
-        for slot in [&self.reader, &self.writer.slot] {
-            slot.close()
-                .await
-                .map_err(|error| self.unavailable("closing the file", error.into()))?;
+        for worker in [&self.reader, &self.writer] {
+            let closed = worker.close().await;
+            closed.map_err(|failed| self.unavailable("closing the file", failed))?;
         }
         Ok(())
     }
 
-    /// The rows of one query, all of one snapshot.
-    async fn read<'q>(
+    /// What a reading function finds.
+    async fn read<T: Send + 'static>(
         &self,
         doing: &'static str,
-        query: impl Fn() -> Query<'q, Sqlite, SqliteArguments> + Send,
-    ) -> Result<Vec<SqliteRow>, StoreError> {
-        let patience = Patience::new(self.lock_wait);
-        loop {
-            let attempt = async {
-                let mut reader = self.reader.lend().await?;
-                if let Err(error) = self.writer.check_identity() {
-                    // Kept, for the next one to be told the same, and not what is wrong with another file.
-                    reader.give_back();
-                    return Err(error);
-                }
-                let rows = query().fetch_all(&mut *reader).await?;
-                reader.give_back();
-                Ok(rows)
-            };
-            match attempt.await {
-                Ok(rows) => return Ok(rows),
-                Err(error) if patience.again(&error).await => {}
-                Err(error) => return Err(self.unavailable(doing, error.into())),
-            }
-        }
+        read: impl FnMut(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let found = self.reader.read(read).await;
+        found.map_err(|failed| self.unavailable(doing, failed))
     }
 
-    /// The rows that a writing statement returns, once it is committed.
-    async fn change(
+    /// What a writing function returns, once it is committed.
+    async fn change<T: Send + 'static>(
         &self,
         doing: &'static str,
-        query: Query<'_, Sqlite, SqliteArguments>,
-    ) -> Result<Vec<SqliteRow>, StoreError> {
-        let written = self.writer.write(query).await;
+        change: impl FnMut(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let written = self.writer.write(|_| Ok(None), change).await;
         written.map_err(|failed| self.unavailable(doing, failed))
     }
 
-    fn stored(&self, row: &SqliteRow) -> Result<(ClaimKey, Stored), StoreError> {
-        ClaimRow::read(row).map_err(|misfit| misfit.in_store(self))
-    }
-
     fn unavailable(&self, doing: &'static str, failed: Failed) -> StoreError {
-        failed.unavailable(self.to_string(), doing, self.lock_wait)
+        failed.unavailable(self.to_string(), doing, self.writer.file().lock_wait)
     }
 }
 
 impl fmt::Display for SqliteStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "sqlite:{}", self.writer.path().display())
+        write!(f, "sqlite:{}", self.writer.file().path.display())
     }
 }
 
 #[async_trait]
 impl ClaimStore for SqliteStore {
     async fn get(&self, key: &ClaimKey) -> Result<Option<Stored>, StoreError> {
-        let rows = self.read("reading a claim", || get(key)).await?;
-        match rows.first() {
-            Some(row) => Ok(Some(self.stored(row)?.1)),
-            None => Ok(None),
-        }
+        let key = key.clone();
+        let found = self.read("reading a claim", move |connection| get(connection, &key));
+        let found = found.await?.transpose();
+        found.map_err(|misfit| misfit.in_store(self))
     }
 
     async fn put(
@@ -201,28 +201,39 @@ impl ClaimStore for SqliteStore {
     ) -> Result<Version, StoreError> {
         let invalid = |misfit: Misfit| misfit.in_store(self);
         let row = ClaimRow::encode(key, record).map_err(invalid)?;
-        let query = match when {
-            Precondition::Absent => row.bind(sqlx::query(statements::INSERT.as_str())),
-            Precondition::Unchanged(Version(version)) => row
-                .bind(sqlx::query(statements::UPDATE.as_str()))
-                .map(|query| query.bind(version.clone())),
+        let expected = match when {
+            Precondition::Absent => None,
+            Precondition::Unchanged(Version(version)) => Some(version.clone()),
         };
-        let query = query.map_err(invalid)?;
+        let absent = expected.is_none().then(|| key.clone());
         // A duplicate needs no lock: a row that stands now is in the way, whatever becomes of it.
-        if *when == Precondition::Absent
-            && let Some(standing) = self.get(key).await?
-        {
-            let standing = Some(Box::new(standing));
-            return Err(StoreError::Conflict { standing });
-        }
-        let doing = "writing a claim";
-        match self.change(doing, query).await?.first() {
-            Some(written) => match written.try_get("version") {
-                Ok(version) => Ok(Version(version)),
-                Err(error) => Err(self.unavailable(doing, error.into())),
-            },
-            None => Err(StoreError::Conflict { standing: None }),
-        }
+        let look = move |connection: &Connection| match &absent {
+            Some(key) => {
+                let standing = get(connection, key)?;
+                Ok(standing.map(|standing| Put::Stands(standing.map(Box::new))))
+            }
+            None => Ok(None),
+        };
+        let put = move |connection: &Connection| {
+            let sql = if expected.is_none() { &INSERT } else { &UPDATE };
+            let mut statement = connection.prepare_cached(sql)?;
+            bind(&row, &mut statement)?;
+            if let Some(version) = &expected {
+                statement.raw_bind_parameter(ClaimRow::COLUMNS.len() + 1, version)?;
+            }
+            let mut written = statement.raw_query();
+            Ok(match written.next()? {
+                Some(row) => Put::Written(Version(row.get("version")?)),
+                None => Put::Refused,
+            })
+        };
+        let done = self.writer.write(look, put).await;
+        let standing = match done.map_err(|failed| self.unavailable("writing a claim", failed))? {
+            Put::Written(version) => return Ok(version),
+            Put::Stands(standing) => Some(standing.map_err(invalid)?),
+            Put::Refused => None,
+        };
+        Err(StoreError::Conflict { standing })
     }
 
     async fn list(&self, query: &ListQuery) -> Result<Page, StoreError> {
@@ -230,20 +241,24 @@ impl ClaimStore for SqliteStore {
         if listing.statuses.is_empty() {
             return Ok(listing.page(Vec::new(), self));
         }
-        let sql = statements::list(listing.statuses.len());
-        let (after_time, after_key) = &listing.after;
-        let bound = || {
-            let query = sqlx::query(sqlx::AssertSqlSafe(sql.clone()))
-                .bind(*after_time)
-                .bind(after_key.clone())
-                .bind(listing.rows());
-            listing
-                .statuses
-                .iter()
-                .fold(query, |query, status| query.bind(status.as_str()))
-        };
-        let rows = self.read("listing claims", bound).await?;
-        let rows: Result<_, _> = rows.iter().map(ClaimRow::listed).collect();
+        let sql = numbered(&statements::list(listing.statuses.len()));
+        let (after_time, after_key) = listing.after.clone();
+        let rows = listing.rows();
+        let statuses: Vec<_> = listing.statuses.iter().copied().collect();
+        let rows = self.read("listing claims", move |connection| {
+            let mut statement = connection.prepare_cached(&sql)?;
+            statement.raw_bind_parameter(1, after_time)?;
+            statement.raw_bind_parameter(2, &after_key)?;
+            statement.raw_bind_parameter(3, rows)?;
+            for (index, status) in statuses.iter().enumerate() {
+                statement.raw_bind_parameter(4 + index, status.as_str())?;
+            }
+            let listed = statement
+                .raw_query()
+                .mapped(|row| Ok(ClaimRow::listed(row)));
+            listed.collect::<Result<Vec<_>, _>>()
+        });
+        let rows: Result<_, _> = rows.await?.into_iter().collect();
         let rows = rows.map_err(|misfit: Misfit| misfit.in_store(self))?;
         Ok(listing.page(rows, self))
     }
@@ -253,15 +268,28 @@ impl ClaimStore for SqliteStore {
     }
 }
 
-async fn connect(
-    options: &SqliteConnectOptions,
-    patience: &Patience,
-) -> Result<(SqliteConnection, Found), sqlx::Error> {
-    let mut connection = options.connect().await?;
-    let found = prepare(&mut connection, patience).await?;
-    Ok((connection, found))
+/// What became of a write.
+#[derive(Debug)]
+enum Put {
+    Written(Version),
+    /// Another row is in the way: this one.
+    Stands(Result<Box<Stored>, Misfit>),
+    /// Another row is in the way, which was not looked at.
+    Refused,
 }
 
-fn get<'q>(key: &ClaimKey) -> Query<'q, Sqlite, SqliteArguments> {
-    sqlx::query(statements::GET.as_str()).bind(key.to_string())
+fn get(
+    connection: &Connection,
+    key: &ClaimKey,
+) -> rusqlite::Result<Option<Result<Stored, Misfit>>> {
+    let mut statement = connection.prepare_cached(&GET)?;
+    let found = statement.query_row([key.as_str()], |row| Ok(ClaimRow::read(row)));
+    let found = found.optional()?;
+    Ok(found.map(|read| read.map(|(_, stored)| stored)))
+}
+
+fn connect(options: &Options, patience: &Patience) -> rusqlite::Result<(Connection, Found)> {
+    let connection = options.open_or_create()?;
+    let found = prepare(&connection, patience)?;
+    Ok((connection, found))
 }

@@ -65,7 +65,7 @@ fn a_worker_struck_before_its_claim_has_claimed_nothing() {
             r#"{"Service":"Amazon S3","Event":"s3:TestEvent"}"#,
         );
         assert_eq!(bench.run(&["run", "ignored.json"]).code, 0);
-        let mut lock = SqliteFile::locked(&bench);
+        let lock = SqliteFile::locked(&bench);
         let victim = victim(&bench, None);
         eventually("the victim opens the file", || has_open(&victim, &bench));
         let free = || {
@@ -127,7 +127,7 @@ fn a_worker_struck_between_its_job_s_end_and_the_record_of_it_is_taken_over() {
         one_event(&bench);
         let victim = victim(&bench, None);
         let child = first_job(&bench);
-        let mut lock = SqliteFile::locked(&bench);
+        let lock = SqliteFile::locked(&bench);
         bench.write("go", "");
         eventually("the job ends", || !is_alive(&child));
         let free = || {

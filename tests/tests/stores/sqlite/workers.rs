@@ -246,6 +246,58 @@ fn an_interrupted_run_ends_its_jobs_as_failed_and_leaves_no_child() {
 }
 
 #[test]
+fn a_stopped_job_may_clear_up_and_is_not_done_for_ending_well() {
+    let bench = Workbench::new(
+        r#"exec = ["sh", "-c", '''
+trap 'echo cleared >> cleared; exit 0' TERM
+if [ "$FIRSTCLAIM_JOB_ATTEMPT" -gt 2 ]; then exit 0; fi
+echo "$FIRSTCLAIM_JOB_ATTEMPT $$" >> started
+while :; do sleep 0.05; done
+''']"#,
+    );
+    one_event(&bench);
+    let worker = bench.start("worker", &mut bench.command(&["run", "event.json"]));
+    let child = first_job(&bench);
+    worker.signal("TERM");
+    assert_eq!(worker.end(&bench).code, 1);
+    assert_eq!(bench.read("cleared"), "cleared\n");
+    assert!(!is_alive(&child));
+    let claim = bench.claim();
+    assert_eq!(
+        (claim["status"].as_str(), claim["reason"].as_str()),
+        (Some("failed"), Some("interrupted")),
+        "{claim}"
+    );
+    // The time being up is no other than a signal.
+    let contract = bench.read("pipeline.toml") + "timeout_seconds = 1\n";
+    bench.write("pipeline.toml", contract);
+    let ran = bench.run(&["run", "event.json"]);
+    assert_eq!(
+        ran.last_line(),
+        "processed=1 skipped=0 held=0 ignored=0 failed=0 rejected=0",
+        "{ran:?}"
+    );
+    assert_eq!(bench.read("cleared"), "cleared\ncleared\n");
+}
+
+#[test]
+fn a_job_that_does_not_stop_is_killed_after_its_grace() {
+    for grace in ["0", "1"] {
+        let bench = Workbench::new(&format!(
+            "grace_seconds = {grace}\ntimeout_seconds = 1\nexec = ['sh', '-c', '''trap '' TERM; echo $$ >> processes; sleep 1000 & echo $! >> processes; wait''']"
+        ));
+        one_event(&bench);
+        let ran = bench.run(&["run", "event.json"]);
+        assert!(ran.err.contains("stopped after its 1 seconds"), "{ran:?}");
+        let processes = bench.read("processes");
+        assert_eq!(processes.lines().count(), 6, "three tries");
+        for process in processes.lines() {
+            eventually("the process is gone", || !is_alive(process));
+        }
+    }
+}
+
+#[test]
 fn a_job_that_runs_too_long_is_killed_with_its_children() {
     let bench = Workbench::new(
         "timeout_seconds = 1\nexec = [\"sh\", \"-c\", '''sleep 1000 & echo $! $$ >> processes; wait''']",

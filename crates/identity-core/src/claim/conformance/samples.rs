@@ -80,6 +80,7 @@ pub fn full() -> Record {
             from: Status::Done,
             attempt: 7,
         }),
+        uncounted: 5,
     }
 }
 
@@ -142,14 +143,14 @@ pub fn record_within(times: RangeInclusive<i64>) -> impl Strategy<Value = Record
         of(any::<String>()),
         of(result),
         of(body),
-        of(release),
+        (of(release), any::<u32>()),
     );
     (who, times, what, why).prop_map(
         |(
             (status, attempt, owner, revision, redrives),
             (claimed_at, lease_until, waiting_until, finished_at, expires_at),
             (object, pipeline),
-            (reason, error, result, body, released),
+            (reason, error, result, body, (released, uncounted)),
         )| Record {
             status,
             attempt,
@@ -168,6 +169,7 @@ pub fn record_within(times: RangeInclusive<i64>) -> impl Strategy<Value = Record
             result,
             body,
             released,
+            uncounted,
         },
     )
 }

@@ -62,9 +62,13 @@ pub(super) enum Act {
     Succeed,
     Fail,
     Reject,
+    Unread,
+    Machine,
     Panic,
     SourceChanged,
     Last(Duration),
+    /// Until it is told to stop, and then for so long.
+    Linger(Duration),
 }
 
 /// Does one act a run, in order, and then succeeds; counts what runs.
@@ -73,6 +77,8 @@ pub(super) struct ScriptedJob {
     pub(super) acts: Mutex<VecDeque<Act>>,
     pub(super) runs: Mutex<Vec<(String, u32)>>,
     pub(super) running: Arc<AtomicUsize>,
+    /// What it asks for once it is told to stop.
+    pub(super) grace: Duration,
 }
 
 struct Running(Arc<AtomicUsize>);
@@ -87,6 +93,9 @@ impl Drop for Running {
 impl Job for ScriptedJob {
     fn reads_objects(&self) -> bool {
         true
+    }
+    fn grace(&self) -> Duration {
+        self.grace
     }
     async fn run(&self, lease: &Lease, context: &JobContext) -> Result<Output, JobError> {
         self.running.fetch_add(1, Ordering::SeqCst);
@@ -105,8 +114,21 @@ impl Job for ScriptedJob {
             Act::Succeed => Ok(Output::default()),
             Act::Fail => Err(JobError::retryable("exit code 1")),
             Act::Reject => Err(JobError::permanent("exit code 65")),
+            Act::Unread => Err(JobError::Unread {
+                message: "403".into(),
+                source: None,
+            }),
+            Act::Machine => Err(JobError::Machine {
+                message: "no such program".into(),
+                source: None,
+            }),
             Act::Panic => panic!("out of luck"),
             Act::SourceChanged => Err(JobError::SourceChanged),
+            Act::Linger(duration) => {
+                context.stopping.cancelled().await;
+                tokio::time::sleep(duration).await;
+                Ok(Output::default())
+            }
             Act::Last(duration) => {
                 tokio::time::sleep(duration).await;
                 Ok(Output::default())
@@ -121,6 +143,7 @@ pub(super) enum Objects {
     Hold(&'static str),
     HoldWithoutEtag(&'static str),
     NotOurs,
+    NotGiven,
     Generation(&'static str),
     Empty(&'static str),
     Nothing,
@@ -132,6 +155,9 @@ pub(super) enum Objects {
 impl ObjectStore for Mutex<Objects> {
     fn reads(&self, provider: Provider) -> bool {
         provider != Provider::File && !matches!(*self.lock().unwrap(), Objects::NotOurs)
+    }
+    fn missing(&self, _: &ObjectAddress) -> Option<String> {
+        matches!(*self.lock().unwrap(), Objects::NotGiven).then(|| "no such folder".into())
     }
     async fn head(&self, address: &ObjectAddress) -> Result<Option<Head>, ObjectError> {
         let objects = self.lock().unwrap().clone();
@@ -153,7 +179,7 @@ impl ObjectStore for Mutex<Objects> {
                 }))
             }
             Objects::Panics => panic!("out of objects"),
-            Objects::Nothing | Objects::NotOurs => Ok(None),
+            Objects::Nothing | Objects::NotOurs | Objects::NotGiven => Ok(None),
             Objects::Generation(generation) => Ok(Some(Head {
                 token: VersionToken::new(TokenKind::Generation, *generation).unwrap(),
                 etag: None,
@@ -227,6 +253,8 @@ pub(super) struct Bench {
     pub(super) job: Arc<ScriptedJob>,
     pub(super) objects: Arc<Mutex<Objects>>,
     pub(super) terms: Terms,
+    /// The contract's first pause after a failure.
+    pub(super) retry: Duration,
     pub(super) allow: AllowList,
     pub(super) contract: &'static str,
     /// Shared, for no two workers may have one owner.
@@ -251,6 +279,7 @@ impl Bench {
                 max_attempts: 3,
                 ..Terms::default()
             },
+            retry: Duration::ZERO,
             allow: AllowList::Everything,
             contract: STRICT,
             entropy: Arc::default(),
@@ -264,7 +293,8 @@ impl Bench {
             clock.clone(),
             self.entropy.clone(),
             self.terms,
-        );
+        )
+        .retrying_after(self.retry);
         Gate::new(Parts {
             contract: Contract::parse(self.contract).unwrap(),
             claims,

@@ -1,8 +1,8 @@
 //! The life of a won claim: renewal, and every way in which a job is stopped.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use super::bench::{Act, Bench, LEASE, MAX_RUN, put};
+use super::bench::{Act, Bench, LEASE, MAX_RUN, ScriptedJob, put};
 use crate::{
     claim::{ClaimStore as _, Reason, Record, Status},
     gate::Outcome,
@@ -116,12 +116,99 @@ async fn claim_key(bench: &Bench) -> crate::claim::ClaimKey {
         .0
 }
 
+/// A bench whose job goes on for `lingers` after it was told to stop, and asks for `grace`.
+fn lingering(lingers: Duration, grace: Duration) -> Bench {
+    let bench = Bench::new(&[Act::Linger(lingers)]);
+    let job = ScriptedJob {
+        acts: std::mem::take(&mut *bench.job.acts.lock().unwrap()).into(),
+        grace,
+        ..ScriptedJob::default()
+    };
+    Bench {
+        job: Arc::new(job),
+        ..bench
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_that_is_stopped_has_its_grace_and_no_more_than_half_of_its_lease() {
+    let seconds = Duration::from_secs;
+    let patient = seconds(u64::MAX);
+    // How long it lingers, what it asks for, what who stops it allows, and what it gets.
+    for (lingers, grace, patience, gets) in [
+        (seconds(3), seconds(10), patient, seconds(3)),
+        (seconds(900), seconds(10), patient, seconds(10)),
+        (seconds(900), seconds(10), seconds(2), seconds(2)),
+        (seconds(900), seconds(10), seconds(0), seconds(0)),
+        (seconds(900), seconds(0), patient, seconds(0)),
+        (seconds(900), seconds(900), patient, LEASE / 2),
+    ] {
+        let bench = lingering(lingers, grace);
+        let gate = bench.gate();
+        let event = put("a.shp", "e1");
+        let began = tokio::time::Instant::now();
+        let (settled, ()) = tokio::join!(gate.settle(&event), async {
+            while bench.running() == 0 {
+                tokio::task::yield_now().await;
+            }
+            gate.stop_within(patience);
+        });
+        assert_eq!(
+            began.elapsed().as_secs(),
+            gets.as_secs(),
+            "{lingers:?} of {grace:?}"
+        );
+        // It ended well, and late: nobody can tell whether it was done.
+        assert!(
+            matches!(settled.outcome, Outcome::Failed { .. }),
+            "{settled:?}"
+        );
+        let record = bench.record(&settled).await;
+        assert_eq!(
+            (record.status, record.reason),
+            (Status::Failed, Some(Reason::Interrupted))
+        );
+        assert_eq!(bench.running(), 0);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_is_not_overrun_by_a_grace() {
+    let bench = lingering(MAX_RUN, Duration::from_secs(900));
+    let left = Duration::from_secs(20);
+    let gate = bench.gate();
+    let call = gate.for_call(Some(gate.clock().monotonic() + left));
+    let began = tokio::time::Instant::now();
+    let event = put("a.shp", "e1");
+    let (settled, ()) = tokio::join!(call.settle(&event), async {
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        call.stop();
+    });
+    assert!(
+        matches!(settled.outcome, Outcome::Failed { .. }),
+        "{settled:?}"
+    );
+    assert_eq!(began.elapsed().as_secs(), 15);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_whose_time_is_up_has_its_grace_too() {
+    let bench = lingering(Duration::from_secs(4), Duration::from_secs(10));
+    let began = tokio::time::Instant::now();
+    let settled = bench.gate().settle(&put("a.shp", "e1")).await;
+    assert!(
+        matches!(settled.outcome, Outcome::Failed { ref error, .. } if error.contains("3600 seconds")),
+        "{settled:?}"
+    );
+    assert_eq!(began.elapsed(), MAX_RUN + Duration::from_secs(4));
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_job_that_runs_too_long_is_stopped_and_failed() {
     let bench = Bench::new(&[Act::Last(MAX_RUN * 2)]);
     let settled = bench.gate().settle(&put("a.shp", "e1")).await;
     assert!(
-        matches!(settled.outcome, Outcome::Failed { attempt: 1, ref error } if error.contains("3600 seconds"))
+        matches!(settled.outcome, Outcome::Failed { attempt: 1, ref error, .. } if error.contains("3600 seconds"))
     );
     assert_eq!(
         (bench.running(), bench.record(&settled).await.status),
@@ -134,7 +221,14 @@ async fn a_panic_is_a_failure() {
     let bench = Bench::new(&[Act::Panic]);
     let settled = bench.gate().settle(&put("a.shp", "e1")).await;
     let error = "the job panicked: out of luck".to_owned();
-    assert_eq!(settled.outcome, Outcome::Failed { attempt: 1, error });
+    assert_eq!(
+        settled.outcome,
+        Outcome::Failed {
+            attempt: 1,
+            error,
+            again: None
+        }
+    );
 }
 
 async fn only_row(bench: &Bench) -> Record {

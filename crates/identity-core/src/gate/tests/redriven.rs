@@ -267,6 +267,87 @@ async fn a_file_that_is_gone_waits_no_more() {
     assert_eq!(row(&bench, &waiting).await.1, Some(Reason::Redriven));
 }
 
+/// A write of an Azure block blob.
+fn written(api: &str, length: u32, etag: &str) -> Item {
+    item(&format!(
+        r#"{{"eventType":"Microsoft.Storage.BlobCreated","topic":"/subscriptions/s/storageAccounts/acct",
+        "subject":"/blobServices/default/containers/c/blobs/done.shp","data":{{"api":"{api}","contentLength":{length},
+        "eTag":"{etag}","blobType":"BlockBlob","url":"https://acct.blob.core.windows.net/c/done.shp"}}}}"#
+    ))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_blob_that_was_put_empty_and_stays_so_is_a_job() {
+    let bench = Bench::new(&[]);
+    let gate = bench.gate();
+    *bench.objects.lock().unwrap() = Objects::Empty("e2");
+    let waiting = gate.settle(&written("PutBlob", 0, "e1")).await;
+    assert_eq!(row(&bench, &waiting).await, (Status::Waiting, None, 0));
+    // It was put once more, also empty: now that version has to stand for a while.
+    let items = sweep(&bench, &gate).await;
+    let again = gate.settle(&items[0]).await;
+    assert!(
+        matches!(again.outcome, Outcome::Waiting { .. }),
+        "{again:?}"
+    );
+    assert_eq!((&again.key, bench.runs().len()), (&waiting.key, 0));
+    let items = sweep(&bench, &gate).await;
+    let whole = gate.settle(&items[0]).await;
+    assert!(
+        matches!(whole.outcome, Outcome::Done { attempt: 1, .. }),
+        "{whole:?}"
+    );
+    assert_eq!(bench.runs(), [("etag:e2".to_owned(), 1)]);
+    assert_eq!(
+        row(&bench, &waiting).await,
+        (Status::Done, Some(Reason::Redriven), 2)
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_blob_that_was_opened_and_then_committed_is_one_job_whichever_comes_first() {
+    for (first, second) in [(0, 1), (1, 0)] {
+        let bench = Bench::new(&[]);
+        let gate = bench.gate();
+        *bench.objects.lock().unwrap() = Objects::Hold("e2");
+        let events = [
+            written("PutBlob", 0, "e1"),
+            written("PutBlockList", 9, "e2"),
+        ];
+        let settled = [
+            gate.settle(&events[first]).await,
+            gate.settle(&events[second]).await,
+        ];
+        let opened = &settled[first];
+        assert_eq!(row(&bench, opened).await.0, Status::Waiting);
+        let items = sweep(&bench, &gate).await;
+        assert_eq!(items.len(), 1);
+        let looked = gate.settle(&items[0]).await;
+        assert_eq!(looked.outcome, Outcome::Duplicate);
+        assert_eq!(bench.runs(), [("etag:e2".to_owned(), 1)]);
+        assert_eq!(row(&bench, opened).await.1, Some(Reason::Redriven));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_nobody_can_look_what_was_put_empty_stays_recorded() {
+    let bench = Bench::new(&[]);
+    let gate = bench.gate();
+    *bench.objects.lock().unwrap() = Objects::NotOurs;
+    let waiting = gate.settle(&written("PutBlob", 0, "e1")).await;
+    for _ in 0..3 {
+        let items = sweep(&bench, &gate).await;
+        let again = gate.settle(&items[0]).await;
+        assert!(
+            matches!(again.outcome, Outcome::Waiting { .. }),
+            "{again:?}"
+        );
+    }
+    let record = bench.record(&waiting).await;
+    assert_eq!((record.status, record.redrives), (Status::Waiting, 3));
+    assert!(record.error.unwrap().ends_with("which this one cannot"));
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_failed_job_that_nobody_redelivers_is_finished_by_a_sweep_or_exhausted() {
     let bench = Bench::new(&[Act::Fail, Act::Succeed, Act::Fail, Act::Fail, Act::Fail]);

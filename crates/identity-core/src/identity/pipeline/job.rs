@@ -14,6 +14,8 @@ use crate::text::nearest;
 
 /// The exit codes that reject a job unless the contract says otherwise: `EX_DATAERR` of `sysexits.h`.
 const DEFAULT_PERMANENT: [i32; 1] = [65];
+/// As long as a container gets from most who stop it.
+const DEFAULT_GRACE_SECONDS: u64 = 10;
 /// An hour.
 const DEFAULT_TIMEOUT_SECONDS: u64 = 3_600;
 
@@ -22,6 +24,7 @@ const DEFAULT_TIMEOUT_SECONDS: u64 = 3_600;
 pub struct JobSpec {
     work: Work,
     timeout_seconds: u64,
+    retry_seconds: Option<u64>,
 }
 
 /// What is done for a job.
@@ -38,11 +41,19 @@ pub enum Work {
 pub struct ExecSpec {
     words: Vec<ArgTemplate>,
     permanent: Vec<i32>,
+    grace_seconds: u64,
 }
 
 impl JobSpec {
     pub(super) fn from_toml(table: &Table) -> Result<Self, ContractError> {
-        let known = ["exec", "dispatch", "permanent", "timeout_seconds"];
+        let known = [
+            "exec",
+            "dispatch",
+            "permanent",
+            "timeout_seconds",
+            "retry_seconds",
+            "grace_seconds",
+        ];
         let section = Section::new("job", table, &known)?;
         let dispatch = section.boolean("dispatch")?.unwrap_or(false);
         let words = match section.strings("exec")? {
@@ -56,15 +67,24 @@ impl JobSpec {
             Some(codes) => exit_codes(&codes)?,
             None => DEFAULT_PERMANENT.to_vec(),
         };
+        let grace_seconds = match section.integer("grace_seconds")? {
+            Some(seconds) => grace(seconds)?,
+            None => DEFAULT_GRACE_SECONDS,
+        };
         Ok(Self {
             work: match words {
-                Some(words) => Work::Exec(ExecSpec { words, permanent }),
+                Some(words) => Work::Exec(ExecSpec {
+                    words,
+                    permanent,
+                    grace_seconds,
+                }),
                 None => Work::Dispatch,
             },
             timeout_seconds: match section.integer("timeout_seconds")? {
                 Some(seconds) => timeout(seconds)?,
                 None => DEFAULT_TIMEOUT_SECONDS,
             },
+            retry_seconds: section.integer("retry_seconds")?.map(retry).transpose()?,
         })
     }
 
@@ -72,6 +92,13 @@ impl JobSpec {
     #[must_use]
     pub fn work(&self) -> &Work {
         &self.work
+    }
+
+    /// How long a job that failed is left alone after its first attempt, and twice as long after each one more; `None` if the
+    /// contract leaves that to whoever tries again.
+    #[must_use]
+    pub fn retry(&self) -> Option<Duration> {
+        self.retry_seconds.map(Duration::from_secs)
     }
 
     /// How long one attempt may run. Whoever runs it keeps this limit, by dropping the run.
@@ -92,6 +119,12 @@ impl ExecSpec {
     #[must_use]
     pub fn permanent(&self) -> &[i32] {
         &self.permanent
+    }
+
+    /// For how long the command may go on after SIGTERM, before it is killed.
+    #[must_use]
+    pub fn grace(&self) -> Duration {
+        Duration::from_secs(self.grace_seconds)
     }
 
     /// Whether any argument names this value.
@@ -177,6 +210,29 @@ fn timeout(seconds: i64) -> Result<u64, ContractError> {
     }
 }
 
+fn grace(seconds: i64) -> Result<u64, ContractError> {
+    match u64::try_from(seconds) {
+        Ok(seconds @ 0..=3_600) => Ok(seconds),
+        _ => Err(ContractError::OutOfRange {
+            at: "job.grace_seconds".to_owned(),
+            expected: "0 to 3600",
+            got: seconds,
+        }),
+    }
+}
+
+/// An hour is the longest pause there is.
+fn retry(seconds: i64) -> Result<u64, ContractError> {
+    match u64::try_from(seconds) {
+        Ok(seconds @ 1..=3_600) => Ok(seconds),
+        _ => Err(ContractError::OutOfRange {
+            at: "job.retry_seconds".to_owned(),
+            expected: "1 to 3600",
+            got: seconds,
+        }),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -196,8 +252,12 @@ mod tests {
     fn what_a_job_leaves_out_has_a_default() {
         let toml = "exec = ['echo', '{uri}', '{path}']";
         assert_eq!(job(toml).unwrap().timeout(), Duration::from_secs(3_600));
+        assert_eq!(job(toml).unwrap().retry(), None);
+        let pausing = job(&format!("{toml}\nretry_seconds = 30")).unwrap();
+        assert_eq!(pausing.retry(), Some(Duration::from_secs(30)));
         let exec = exec(toml);
         assert_eq!(exec.permanent(), [65]);
+        assert_eq!(exec.grace(), Duration::from_secs(10));
         assert!(exec.uses(Placeholder::Path));
         assert!(!exec.uses(Placeholder::Key));
     }
@@ -228,6 +288,10 @@ mod tests {
             ("permanent = [4294967361]", "job.permanent[0]"),
             ("timeout_seconds = 0", "job.timeout_seconds"),
             ("timeout_seconds = -1", "job.timeout_seconds"),
+            ("retry_seconds = 0", "job.retry_seconds"),
+            ("grace_seconds = -1", "job.grace_seconds"),
+            ("grace_seconds = 3601", "job.grace_seconds"),
+            ("retry_seconds = 3601", "job.retry_seconds"),
         ] {
             let error = job(&format!("exec = ['x']\n{toml}")).unwrap_err();
             assert!(

@@ -6,10 +6,9 @@ use std::time::Duration;
 use identity_core::claim::{
     ClaimKey, ClaimStore, Precondition, Record, Status, StoreError, Stored,
 };
-use sqlx::Executor;
 
 use crate::cases::{Testbed, chain};
-use crate::sqlite::connection::options;
+use crate::sqlite::connection::Options;
 use crate::sqlite::fixture::Fixture;
 use crate::sqlite::{LockHeld, SqliteStore};
 use identity_core::claim::conformance::samples::{bare, numbered_key};
@@ -41,17 +40,15 @@ async fn a_text_that_is_none_is_named_by_row_and_column() {
 #[tokio::test]
 async fn every_write_is_synced_to_the_log() {
     let fixture = Fixture::new().await;
-    let mut writer = fixture.store.writer.slot.lend().await.unwrap();
-    let mut value = async |sql: &'static str| -> String {
-        use sqlx::Row;
-        let row = writer.fetch_one(sql).await.unwrap();
-        row.try_get_unchecked(0).unwrap()
-    };
-    assert_eq!(value("PRAGMA journal_mode").await, "wal");
-    assert_eq!(
-        value("SELECT CAST(synchronous AS TEXT) FROM pragma_synchronous").await,
-        "2"
-    );
+    let settings = fixture.store.writer.task(|slot| {
+        let writer = slot.as_ref().unwrap();
+        let value = |sql| writer.query_row(sql, [], |row| row.get::<_, String>(0));
+        (
+            value("PRAGMA journal_mode").unwrap(),
+            value("SELECT CAST(synchronous AS TEXT) FROM pragma_synchronous").unwrap(),
+        )
+    });
+    assert_eq!(settings.await.unwrap(), ("wal".into(), "2".into()));
 }
 
 #[tokio::test]
@@ -59,8 +56,8 @@ async fn a_writer_waits_for_the_lock_so_long_and_no_longer_while_readers_go_on()
     let fixture = Fixture::new().await;
     let store = fixture.patient(Duration::from_millis(30)).await;
     let key = numbered_key(1);
-    let mut foreign = fixture.foreign().await;
-    foreign.execute("BEGIN IMMEDIATE").await.unwrap();
+    let foreign = fixture.foreign();
+    foreign.execute_batch("BEGIN IMMEDIATE").unwrap();
 
     let record = bare(Status::Processing, 1);
     let error = store.put(&key, &record, ABSENT).await.unwrap_err();
@@ -77,7 +74,7 @@ async fn a_writer_waits_for_the_lock_so_long_and_no_longer_while_readers_go_on()
     );
     assert_eq!(store.get(&key).await.unwrap(), None);
 
-    foreign.execute("ROLLBACK").await.unwrap();
+    foreign.execute_batch("ROLLBACK").unwrap();
     store.put(&key, &record, ABSENT).await.unwrap();
 }
 
@@ -85,8 +82,8 @@ async fn a_writer_waits_for_the_lock_so_long_and_no_longer_while_readers_go_on()
 async fn a_write_whose_caller_went_away_leaves_neither_row_nor_lock() {
     let fixture = Fixture::new().await;
     let store = Arc::new(fixture.another().await);
-    let mut foreign = fixture.foreign().await;
-    foreign.execute("BEGIN IMMEDIATE").await.unwrap();
+    let foreign = fixture.foreign();
+    foreign.execute_batch("BEGIN IMMEDIATE").unwrap();
     let abandoned = tokio::spawn({
         let store = Arc::clone(&store);
         async move {
@@ -94,13 +91,13 @@ async fn a_write_whose_caller_went_away_leaves_neither_row_nor_lock() {
             store.put(&numbered_key(1), &record, ABSENT).await
         }
     });
-    // It holds the writer, and waits for the lock.
-    while store.writer.slot.idle.try_lock().is_ok() {
+    // It waits for the lock.
+    while store.writer.waiting() == 0 {
         tokio::task::yield_now().await;
     }
     abandoned.abort();
     assert!(abandoned.await.unwrap_err().is_cancelled());
-    foreign.execute("ROLLBACK").await.unwrap();
+    foreign.execute_batch("ROLLBACK").unwrap();
 
     let record = bare(Status::Processing, 2);
     store.put(&numbered_key(2), &record, ABSENT).await.unwrap();
@@ -110,7 +107,8 @@ async fn a_write_whose_caller_went_away_leaves_neither_row_nor_lock() {
 #[tokio::test]
 async fn a_full_disk_fails_the_write_that_does_not_fit_and_no_other() {
     let fixture = Fixture::new().await;
-    let small = options(&fixture.path()).pragma("max_page_count", "40");
+    let mut small = Options::new(&fixture.path());
+    small.setup += "PRAGMA max_page_count = 40";
     let store = SqliteStore::open_with(&fixture.path(), SqliteStore::LOCK_WAIT, small)
         .await
         .unwrap();
@@ -157,7 +155,10 @@ async fn a_file_that_is_gone_is_not_replaced_by_an_empty_one() {
     let error = store.put(&key, &bare(Status::Done, 2), ABSENT).await;
     assert_eq!(
         chain(&error.unwrap_err()),
-        format!("{store}: reading a claim failed: (code: 14) unable to open database file")
+        format!(
+            "{store}: writing a claim failed: the file was deleted or replaced while it was in use: \
+             what is written to it now would be lost"
+        )
     );
     assert!(!fixture.path().exists());
 }

@@ -7,13 +7,12 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use identity_core::claim::{ClaimStore, Precondition, Record, Status, UnixSeconds};
-use sqlx::sqlite::SqliteConnectOptions;
-use sqlx::{ConnectOptions, Connection, Executor, Row};
+use rusqlite::Connection;
 use tempfile::TempDir;
 
 use crate::cases::{Testbed, chain};
 use crate::columns::ClaimRow;
-use crate::sqlite::connection::options;
+use crate::sqlite::connection::Options;
 use crate::sqlite::fixture::Fixture;
 use crate::sqlite::migrate::{APPLICATION_ID, KNOWN, STEPS};
 use crate::sqlite::{OpenError, SqliteStore};
@@ -43,17 +42,10 @@ async fn refusal(path: &Path) -> OpenError {
 }
 
 /// A file in which SQLite has run these statements.
-async fn sqlite_file(folder: &TempDir, sql: impl Into<String>) -> PathBuf {
+fn sqlite_file(folder: &TempDir, sql: impl AsRef<str>) -> PathBuf {
     let path = folder.path().join("file.db");
-    let mut connection = SqliteConnectOptions::new()
-        .filename(&path)
-        .create_if_missing(true)
-        .connect()
-        .await
-        .unwrap();
-    let sql = sqlx::raw_sql(sqlx::AssertSqlSafe(sql.into()));
-    connection.execute(sql).await.unwrap();
-    connection.close().await.unwrap();
+    let connection = Connection::open(&path).unwrap();
+    connection.execute_batch(sql.as_ref()).unwrap();
     path
 }
 
@@ -94,11 +86,11 @@ async fn a_path_that_can_be_no_file_is_refused_before_sqlite_sees_it() {
 #[test]
 fn a_relative_path_is_never_read_as_a_uri_or_as_memory() {
     for name in ["file:claims.db?mode=memory", ":memory:", "claims.db"] {
-        let filename = options(Path::new(name)).get_filename().to_owned();
-        assert_eq!(filename.to_str().unwrap(), format!("./{name}"));
+        let options = Options::new(Path::new(name));
+        assert_eq!(options.path().to_str().unwrap(), format!("./{name}"));
     }
-    let absolute = options(Path::new("/a/claims.db"));
-    assert_eq!(absolute.get_filename(), Path::new("/a/claims.db"));
+    let absolute = Options::new(Path::new("/a/claims.db"));
+    assert_eq!(absolute.path(), Path::new("/a/claims.db"));
 }
 
 #[tokio::test]
@@ -122,19 +114,18 @@ async fn a_new_file_and_an_empty_one_become_ours_and_keep_their_claims() {
 #[tokio::test]
 async fn the_table_has_the_columns_of_the_code() {
     let fixture = Fixture::new().await;
-    let mut foreign = fixture.foreign().await;
-    let rows = foreign
-        .fetch_all("SELECT name FROM pragma_table_info('firstclaim_claims')")
-        .await
-        .unwrap();
-    let names: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
+    let foreign = fixture.foreign();
+    let sql = "SELECT name FROM pragma_table_info('firstclaim_claims')";
+    let mut statement = foreign.prepare(sql).unwrap();
+    let names = statement.query_map([], |row| row.get::<_, String>(0));
+    let names: Vec<_> = names.unwrap().map(Result::unwrap).collect();
     assert_eq!(names, ClaimRow::COLUMNS);
     assert_eq!(names[0], "key");
     for (sql, expected) in [
         ("PRAGMA application_id", APPLICATION_ID),
         ("PRAGMA user_version", KNOWN),
     ] {
-        let value: i32 = foreign.fetch_one(sql).await.unwrap().get(0);
+        let value: i32 = foreign.query_row(sql, [], |row| row.get(0)).unwrap();
         assert_eq!(value, expected);
     }
 }
@@ -203,7 +194,7 @@ async fn a_file_of_another_application_is_refused_and_left_alone() {
         ),
     ] {
         let folder = TempDir::new().unwrap();
-        let path = sqlite_file(&folder, sql).await;
+        let path = sqlite_file(&folder, sql);
         let error = refusal(&path).await;
         assert_eq!(
             error.to_string(),
@@ -227,7 +218,7 @@ async fn a_file_of_every_older_version_is_brought_up_to_date_and_keeps_its_claim
             record.revision.unwrap(),
             record.claimed_at.0
         );
-        let path = sqlite_file(&folder, STEPS[..version].concat() + &header).await;
+        let path = sqlite_file(&folder, STEPS[..version].concat() + &header);
         let store = open(&path).await.unwrap();
         let read = store.get(&key).await.unwrap().unwrap();
         assert_eq!(read.record, record, "version {version}");
@@ -267,8 +258,8 @@ async fn a_file_whose_lock_never_frees_is_not_waited_for_for_ever() {
     let fixture = Fixture::new().await;
     // Something is to be done: only for that the lock is needed.
     fixture.execute("PRAGMA user_version = 1").await;
-    let mut foreign = fixture.foreign().await;
-    foreign.execute("BEGIN IMMEDIATE").await.unwrap();
+    let foreign = fixture.foreign();
+    foreign.execute_batch("BEGIN IMMEDIATE").unwrap();
     let error = SqliteStore::open(fixture.path(), Duration::from_millis(30))
         .await
         .unwrap_err();
@@ -282,21 +273,21 @@ async fn a_file_that_is_up_to_date_is_opened_and_read_while_others_hold_its_lock
     let (key, record) = (numbered_key(1), bare(Status::Done, 1));
     let absent = &Precondition::Absent;
     fixture.store.put(&key, &record, absent).await.unwrap();
-    let mut foreign = fixture.foreign().await;
-    foreign.execute("BEGIN IMMEDIATE").await.unwrap();
+    let foreign = fixture.foreign();
+    foreign.execute_batch("BEGIN IMMEDIATE").unwrap();
     for _ in 0..100 {
         // Whoever waited for the lock would get none.
         let store = fixture.patient(Duration::ZERO).await;
         assert_eq!(store.get(&key).await.unwrap().unwrap().record, record);
     }
-    foreign.execute("COMMIT").await.unwrap();
+    foreign.execute_batch("COMMIT").unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_of_an_older_version_is_brought_up_to_date_once_by_many_who_open_it() {
     let folder = TempDir::new().unwrap();
     let header = format!("PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = 1");
-    let path = sqlite_file(&folder, STEPS[0].to_owned() + &header).await;
+    let path = sqlite_file(&folder, STEPS[0].to_owned() + &header);
     let mut opening = tokio::task::JoinSet::new();
     for _ in 0..20 {
         opening.spawn(open(path.clone()));
@@ -310,7 +301,8 @@ async fn a_file_of_an_older_version_is_brought_up_to_date_once_by_many_who_open_
 async fn a_disk_too_full_for_the_tables_leaves_a_file_that_can_still_become_ours() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("claims.db");
-    let full = options(&path).pragma("max_page_count", "2");
+    let mut full = Options::new(&path);
+    full.setup += "PRAGMA max_page_count = 2";
     let error = SqliteStore::open_with(&path, SqliteStore::LOCK_WAIT, full)
         .await
         .unwrap_err();

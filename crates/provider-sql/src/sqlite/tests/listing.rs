@@ -1,7 +1,6 @@
 //! How SQLite finds a page.
 
 use identity_core::claim::Status;
-use sqlx::{Executor, Row};
 
 use crate::sqlite::fixture::Fixture;
 use crate::statements;
@@ -9,7 +8,6 @@ use crate::statements;
 #[tokio::test]
 async fn a_listing_reads_the_index_and_sorts_nothing() {
     let fixture = Fixture::new().await;
-    let mut foreign = fixture.foreign().await;
     for statuses in 1..=Status::ALL.len() {
         let mut sql = format!("EXPLAIN QUERY PLAN {}", statements::list(statuses));
         for (parameter, value) in [("$1", "0"), ("$2", "''"), ("$3", "10")] {
@@ -18,13 +16,7 @@ async fn a_listing_reads_the_index_and_sorts_nothing() {
         for (index, status) in Status::ALL.into_iter().enumerate() {
             sql = sql.replace(&format!("${}", index + 4), &format!("'{status}'"));
         }
-        let plan = foreign.fetch_all(sqlx::raw_sql(sqlx::AssertSqlSafe(sql)));
-        let plan: Vec<String> = plan
-            .await
-            .unwrap()
-            .iter()
-            .map(|row| row.get("detail"))
-            .collect();
+        let plan = fixture.plan(&sql);
         let searches = plan.iter().filter(|step| {
             step.contains(
                 "SEARCH firstclaim_claims USING INDEX firstclaim_claims_by_status (status=? AND",

@@ -1,7 +1,5 @@
 //! How SQLite finds the ends whose time is over.
 
-use sqlx::{Executor, Row};
-
 use crate::sqlite::fixture::Fixture;
 use crate::sqlite::purge::DELETE;
 
@@ -9,11 +7,7 @@ use crate::sqlite::purge::DELETE;
 async fn a_purge_reads_the_index_of_what_is_over_and_the_rows_that_it_deletes() {
     let fixture = Fixture::new().await;
     let sql = format!("EXPLAIN QUERY PLAN {DELETE}");
-    let sql = sql.replace("$1", "9").replace("$2", "10");
-    let mut foreign = fixture.foreign().await;
-    let plan = foreign.fetch_all(sqlx::raw_sql(sqlx::AssertSqlSafe(sql)));
-    let plan = plan.await.unwrap();
-    let plan: Vec<String> = plan.iter().map(|row| row.get("detail")).collect();
+    let plan = fixture.plan(&sql.replace("?1", "9").replace("?2", "10"));
     for step in [
         "SEARCH firstclaim_claims USING COVERING INDEX firstclaim_claims_over (expires_at<?)",
         "SEARCH firstclaim_claims USING PRIMARY KEY (key=?)",

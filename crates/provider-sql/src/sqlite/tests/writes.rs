@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use identity_core::claim::{ClaimKey, ClaimStore, Precondition, Status, StoreError, Version};
-use sqlx::{Executor, SqliteConnection};
+use rusqlite::Connection;
 use tokio::task::JoinSet;
 
 use crate::cases::{Testbed, chain};
@@ -24,12 +24,12 @@ async fn put(store: Arc<SqliteStore>, key: ClaimKey, write: u32) -> Written {
 }
 
 /// Calls this at each commit of the store's writer, before anything of it is in the file. `false` fails the commit.
-async fn at_each_commit(store: &SqliteStore, hook: impl FnMut() -> bool + Send + 'static) {
-    let mut writer = store.writer.slot.lend().await.unwrap();
-    let mut handle = writer.lock_handle().await.unwrap();
-    handle.set_commit_hook(hook);
-    drop(handle);
-    writer.give_back();
+async fn at_each_commit(store: &SqliteStore, mut hook: impl FnMut() -> bool + Send + 'static) {
+    let hooked = store.writer.task(move |slot| {
+        let writer = slot.as_mut().unwrap();
+        writer.commit_hook(Some(move || !hook())).unwrap();
+    });
+    hooked.await.unwrap();
 }
 
 async fn commits(store: &SqliteStore) -> Arc<AtomicUsize> {
@@ -44,9 +44,9 @@ async fn commits(store: &SqliteStore) -> Arc<AtomicUsize> {
 }
 
 /// Another program holds the write lock, so that those who write wait together.
-async fn locked(fixture: &Fixture) -> SqliteConnection {
-    let mut foreign = fixture.foreign().await;
-    foreign.execute("BEGIN IMMEDIATE").await.unwrap();
+fn locked(fixture: &Fixture) -> Connection {
+    let foreign = fixture.foreign();
+    foreign.execute_batch("BEGIN IMMEDIATE").unwrap();
     foreign
 }
 
@@ -71,11 +71,11 @@ async fn started(
 async fn a_hundred_writers_are_committed_at_once_and_each_gets_its_own_answer() {
     let fixture = Fixture::new().await;
     let commits = commits(&fixture.store).await;
-    let mut foreign = locked(&fixture).await;
+    let foreign = locked(&fixture);
     // Each key twice: one of the two is in the way of the other, in the same transaction.
     let writers = started(&fixture.store, (0..100).map(|writer| writer / 2)).await;
     assert_eq!(commits.load(Ordering::SeqCst), 0);
-    foreign.execute("ROLLBACK").await.unwrap();
+    foreign.execute_batch("ROLLBACK").unwrap();
 
     let (mut won, mut lost) = (vec![], vec![]);
     for (number, written) in writers.join_all().await {
@@ -108,9 +108,9 @@ async fn nobody_is_answered_before_the_commit() {
         true
     })
     .await;
-    let mut foreign = locked(&fixture).await;
+    let foreign = locked(&fixture);
     let mut writers = started(&fixture.store, 0..3).await;
-    foreign.execute("ROLLBACK").await.unwrap();
+    foreign.execute_batch("ROLLBACK").unwrap();
     // In the hook the commit has begun, and nothing of it is in the file.
     while begun.try_recv().is_err() {
         tokio::task::yield_now().await;
@@ -137,9 +137,9 @@ async fn a_commit_that_fails_fails_all_of_them_and_none_as_a_conflict() {
     let commits = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&commits);
     at_each_commit(store, move || counted.fetch_add(1, Ordering::SeqCst) > 0).await;
-    let mut foreign = locked(&fixture).await;
+    let foreign = locked(&fixture);
     let writers = started(store, [0, 1, 2, 0]).await;
-    foreign.execute("ROLLBACK").await.unwrap();
+    foreign.execute_batch("ROLLBACK").unwrap();
     for (_, written) in writers.join_all().await {
         let error = written.unwrap_err();
         assert!(matches!(error, StoreError::Unavailable { .. }), "{error:?}");
@@ -169,9 +169,9 @@ async fn a_statement_that_fails_is_undone_alone() {
             ))
             .await;
         let commits = commits(store).await;
-        let mut foreign = locked(&fixture).await;
+        let foreign = locked(&fixture);
         let writers = started(store, [0, 1, 2, 3, 2, 4]).await;
-        foreign.execute("ROLLBACK").await.unwrap();
+        foreign.execute_batch("ROLLBACK").unwrap();
         for (number, written) in writers.join_all().await {
             if number == 2 {
                 let text = format!("{store}: writing a claim failed: (code: 1811) refused");
@@ -231,11 +231,11 @@ async fn a_caller_that_goes_away_at_any_moment_takes_no_other_write_with_it() {
 #[tokio::test]
 async fn a_write_whose_turn_has_not_come_is_not_written_once_its_caller_is_gone() {
     let fixture = Fixture::new().await;
-    let mut foreign = locked(&fixture).await;
+    let foreign = locked(&fixture);
     let mut writers = started(&fixture.store, 0..10).await;
     writers.abort_all();
     while writers.join_next().await.is_some() {}
-    foreign.execute("ROLLBACK").await.unwrap();
+    foreign.execute_batch("ROLLBACK").unwrap();
     put(Arc::clone(&fixture.store), numbered_key(10), 1)
         .await
         .unwrap();
@@ -256,25 +256,34 @@ fn a_runtime_that_is_shut_down_under_a_write_leaves_the_store_to_another() {
     let (first, second) = (runtime(), runtime());
     let fixture = second.block_on(Fixture::new());
     let store = &fixture.store;
-    let mut foreign = second.block_on(locked(&fixture));
-    // The task that works for both is the first runtime's.
+    let foreign = locked(&fixture);
     let waits = first.block_on(started(store, [1]));
-    let mut stranded = pin!(put(Arc::clone(store), numbered_key(2), 1));
+    let mut stays = pin!(put(Arc::clone(store), numbered_key(2), 1));
     second.block_on(async {
         while store.writer.waiting() < 2 {
-            let polled = stranded
-                .as_mut()
-                .poll(&mut Context::from_waker(Waker::noop()));
+            let polled = stays.as_mut().poll(&mut Context::from_waker(Waker::noop()));
             assert!(polled.is_pending());
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     });
     drop((waits, first));
+    foreign.execute_batch("ROLLBACK").unwrap();
     second.block_on(async {
-        let error = stranded.await.unwrap_err();
-        assert!(matches!(error, StoreError::Unavailable { .. }), "{error:?}");
-        foreign.execute("ROLLBACK").await.unwrap();
-        put(Arc::clone(store), numbered_key(2), 1).await.unwrap();
+        stays.await.unwrap();
         assert_eq!(store.get(&numbered_key(1)).await.unwrap(), None);
     });
+}
+
+#[tokio::test]
+async fn a_thread_that_ends_leaves_nobody_waiting() {
+    let fixture = Fixture::new().await;
+    let store = &fixture.store;
+    let ended = store.writer.task(|_| panic!("it ends here")).await;
+    ended.unwrap_err();
+    for number in 0..2 {
+        let error = put(Arc::clone(store), numbered_key(number), 1).await;
+        let text =
+            format!("{store}: writing a claim failed: the thread that uses the file has ended");
+        assert_eq!(chain(&error.unwrap_err()), text);
+    }
 }
