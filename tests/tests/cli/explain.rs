@@ -134,7 +134,7 @@ fn the_picture_of_a_folder_is_no_job_unless_the_contract_wants_it() {
         "pipeline.toml",
         format!("{contract}\n[select]\nfolders = true\n"),
     );
-    let (selected, counts) = told("in/", 0);
+    let (selected, counts) = told("out/", 0);
     assert_eq!(selected, "yes");
     assert!(counts.contains("processed=1"), "{counts}");
 }
