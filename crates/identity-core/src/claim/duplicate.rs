@@ -196,6 +196,23 @@ mod tests {
     }
 
     #[test]
+    fn how_a_readable_key_was_escaped_tells_nothing_of_the_object() {
+        let escaped = RecordedObject {
+            provider: Provider::Azure,
+            raw_key: Some("a%20b+c.shp".into()),
+            ..object("a b+c.shp")
+        };
+        let plain = RecordedObject {
+            raw_key: None,
+            ..escaped.clone()
+        };
+        let same = Likeness::Same {
+            contract_changed: false,
+        };
+        assert_eq!(compare_objects(escaped, &plain, "strict"), same);
+    }
+
+    #[test]
     fn every_other_difference_is_named() {
         let event = RecordedObject {
             token: Some((TokenKind::ETag, "other".into())),

@@ -126,6 +126,7 @@ mod tests {
                 let (page, next) = page(found.collect(), limit);
                 prop_assert!(page.len() <= limit);
                 prop_assert!(page.len() == limit || next.is_none());
+                prop_assert!(!page.is_empty() || expected.is_empty(), "a page without rows");
                 seen.extend(page);
                 if next.is_none() {
                     break;

@@ -459,6 +459,33 @@ mod tests {
     }
 
     #[test]
+    fn a_done_or_rejected_record_is_an_end_unless_it_closes_what_never_was_a_job() {
+        let pipeline = RecordedPipeline::default();
+        for status in Status::ALL {
+            let ended = matches!(status.to_string().as_str(), "done" | "rejected");
+            let record = Record::new(status, UnixSeconds(0), pipeline.clone());
+            assert_eq!(
+                (status.is_end(), record.is_end()),
+                (ended, ended),
+                "{status}"
+            );
+        }
+        let closed = Record {
+            reason: Some(Reason::Redriven),
+            ..Record::new(Status::Done, UnixSeconds(0), pipeline)
+        };
+        assert!(!closed.is_end());
+    }
+
+    #[test]
+    fn from_one_moment_to_another_it_takes_what_lies_between_and_nothing_back() {
+        let (early, later) = (UnixMillis(1_000), UnixMillis(3_500));
+        let between = std::time::Duration::from_millis(2_500);
+        assert_eq!((early.until(later), early.plus(between)), (between, later));
+        assert!(later.until(early).is_zero());
+    }
+
+    #[test]
     fn only_a_lower_case_digest_is_a_key() {
         assert_eq!(
             ClaimKey::parse(&"a0".repeat(32)).map(|key| key.to_string()),

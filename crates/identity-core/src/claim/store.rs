@@ -168,3 +168,24 @@ impl StoreError {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::claim::testing::record;
+
+    #[test]
+    fn a_row_that_cannot_be_read_is_a_row_of_its_page() {
+        let stored = Stored {
+            record: record(),
+            version: Version("v1".into()),
+        };
+        let unreadable = || StoreError::invalid(&"test", "row".into(), "a claim", "none");
+        let page = Page {
+            claims: vec![(ClaimKey::from_digest([1; 32]), stored)],
+            unreadable: vec![unreadable(), unreadable()],
+            next: None,
+        };
+        assert_eq!(page.rows(), 3);
+    }
+}

@@ -8,7 +8,6 @@ use std::{num::NonZeroU32, sync::Arc, time::Duration};
 
 use super::{
     lease::{ClaimError, Claims},
-    machine::Terms,
     record::{ClaimKey, Record, Status, UnixMillis},
     redrive::{self, Obstacle, Resend, Ripeness},
     store::{ListQuery, StoreError, Stored},
@@ -97,7 +96,7 @@ pub enum ResendError {
 
 impl Resender {
     /// How long rows are left alone unless something else is said: longer than a source takes to deliver again by itself.
-    pub const GRACE: Duration = Duration::from_secs(15 * 60);
+    pub const GRACE: Duration = Duration::from_mins(15);
 
     /// Sends the event of every claim that nobody is at and nobody redelivers, and tells of every row whose event was sent
     /// or cannot be; then deletes the ends whose time is over. Any number of sweeps may run at once. A dry run writes, sends and
@@ -216,7 +215,7 @@ impl Resender {
     }
 
     fn judge(&self, key: &ClaimKey, row: &Record, now: UnixMillis) -> Result<Resend, Resent> {
-        match redrive::ripeness(row, self.grace, self.terms(), now) {
+        match redrive::ripeness(row, self.grace, self.claims.terms(), now) {
             Ok(Ripeness::Ripe) => {}
             Ok(Ripeness::Unripe | Ripeness::Ended) => return Err(Resent::Left),
             Err(obstacle) => return Err(Resent::Obstacle(obstacle)),
@@ -268,10 +267,6 @@ impl Resender {
                 Err(ResendError::Outbox { key, source })
             }
         }
-    }
-
-    fn terms(&self) -> &Terms {
-        self.claims.terms()
     }
 }
 

@@ -270,6 +270,84 @@ mod tests {
     }
 
     #[test]
+    fn each_outcome_is_told_in_words_with_its_attempt_and_what_went_wrong() {
+        let error = || "e".to_owned();
+        let done = |reason| Outcome::Done { attempt: 3, reason };
+        let until = UnixMillis(5);
+        let failed = Outcome::Failed {
+            attempt: 3,
+            error: error(),
+            again: None,
+        };
+        let rejected = Outcome::Rejected {
+            reason: Reason::Refused,
+            error: error(),
+        };
+        let unkept = Outcome::Unkept {
+            reason: Reason::Unreadable,
+            error: error(),
+        };
+        let unavailable = Outcome::Unavailable {
+            part: Part::ClaimStore,
+            error: error(),
+        };
+        let kind = crate::event::Ignored::Handshake;
+        for (outcome, word, reason, attempt, error) in [
+            (done(None), "done", None, Some(3), None),
+            (
+                done(Some(Reason::Gone)),
+                "done",
+                Some("gone"),
+                Some(3),
+                None,
+            ),
+            (Outcome::Duplicate, "duplicate", None, None, None),
+            (Outcome::Held { until }, "held", None, None, None),
+            (failed, "failed", None, Some(3), Some("e")),
+            (
+                Outcome::LeaseLost { attempt: 3 },
+                "lease-lost",
+                None,
+                Some(3),
+                None,
+            ),
+            (rejected, "rejected", Some("refused"), None, Some("e")),
+            (unkept, "unkept", Some("unreadable"), None, Some("e")),
+            (Outcome::Waiting { until }, "waiting", None, None, None),
+            (
+                Outcome::Ignored(NoJob::NotSelected),
+                "ignored",
+                Some("not-selected"),
+                None,
+                None,
+            ),
+            (
+                Outcome::Ignored(NoJob::Gone),
+                "ignored",
+                Some("gone"),
+                None,
+                None,
+            ),
+            (
+                Outcome::Ignored(NoJob::Kind(kind)),
+                "ignored",
+                Some(kind.as_str()),
+                None,
+                None,
+            ),
+            (unavailable, "unavailable", None, None, Some("e")),
+        ] {
+            let told = (
+                outcome.as_str(),
+                outcome.reason(),
+                outcome.attempt(),
+                outcome.error(),
+            );
+            assert_eq!(told, (word, reason, attempt, error), "{outcome:?}");
+        }
+    }
+
+    #[test]
     fn a_failed_event_is_wanted_again_after_its_pause() {
         let again = Some(UnixMillis(5));
         let error = String::new();

@@ -337,6 +337,24 @@ fn no_wrong_clock_keeps_a_row_from_being_sent_for_ever() {
         ..record()
     };
     assert_eq!(told(&held), Err(Obstacle::Clock));
+    // The longest lease, and a wait until the end of the grace after it, are nobody's wrong clock.
+    let longest = at(0).plus(Terms::default().longest_lease());
+    let farthest = longest.plus(GRACE);
+    let leased = |until| Record {
+        lease_until: Some(until),
+        ..record()
+    };
+    let waits = |until| Record {
+        status: Status::Failed,
+        finished_at: Some(at(-2_000).seconds()),
+        waiting_until: Some(until),
+        ..record()
+    };
+    let next = |moment: UnixMillis| UnixMillis(moment.0 + 1);
+    assert_eq!(told(&leased(longest)), Ok(Ripeness::Unripe));
+    assert_eq!(told(&leased(next(longest))), Err(Obstacle::Clock));
+    assert_eq!(told(&waits(farthest)), Ok(Ripeness::Unripe));
+    assert_eq!(told(&waits(next(farthest))), Ok(Ripeness::Ripe));
     // What lies ahead by no more than two clocks may differ is waited for.
     let skewed = Record {
         status: Status::Failed,
@@ -386,15 +404,28 @@ fn only_the_open_record_that_the_event_came_from_is_closed() {
         status: Status::Failed,
         attempt: 0,
         redrives: 2,
+        waiting_until: Some(at(5)),
+        error: Some("refused".into()),
         ..record()
     };
     let close = |row: &Record, redrives| closed(row, redrives, Owner(3), &Terms::default(), at(9));
     let done = close(&open, 2).unwrap();
-    assert_eq!(
-        (done.status, done.reason),
-        (Status::Done, Some(Reason::Redriven))
-    );
-    assert!(!done.is_end() && done.expires_at.is_some());
+    let expected = Record {
+        status: Status::Done,
+        owner: Some(Owner(3)),
+        revision: Some(Revision {
+            owner: Owner(3),
+            write: 1,
+        }),
+        waiting_until: None,
+        finished_at: Some(at(9).seconds()),
+        expires_at: Some(at(9).plus(Terms::default().done_ttl).seconds()),
+        reason: Some(Reason::Redriven),
+        error: done.error.clone(),
+        ..open.clone()
+    };
+    assert_eq!(done, expected);
+    assert!(!done.is_end() && done.error.unwrap().contains("was sent again"));
     assert_eq!(close(&open, 1), None, "it was sent again since");
     let job = Record {
         attempt: 1,

@@ -1,13 +1,13 @@
 //! Sweeps side by side, sweeps that stop half-way, and what they do to a holder that was only slow.
 #![cfg(feature = "conformance")]
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::*;
 use crate::{
     claim::{
         ClaimStore, Claimed, End, Kept, Lease, Page, Precondition, RecordedObject,
-        RecordedPipeline, UnixSeconds, Version,
+        RecordedPipeline, Terms, UnixSeconds, Version,
         conformance::{
             host::{CountedEntropy, ManualClock},
             samples,
@@ -332,20 +332,26 @@ async fn a_sweep_ends_with_a_purge_of_all_that_is_over_and_a_dry_run_does_not() 
     assert_eq!(bench.row(held.key()).await.status, Status::Processing);
 }
 
-/// A store that deletes nothing, and says so.
+/// A store that counts how often it was asked to delete, and refuses that or a write if it is told to.
 #[derive(Debug)]
-struct KeepsAll(Arc<MemoryStore>);
+struct Counting {
+    rows: Arc<MemoryStore>,
+    purges: AtomicU32,
+    deletes: bool,
+    /// Under these keys somebody else always writes first.
+    contended: Vec<ClaimKey>,
+}
 
-impl std::fmt::Display for KeepsAll {
+impl std::fmt::Display for Counting {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("keeps all")
+        f.write_str("counting")
     }
 }
 
 #[async_trait::async_trait]
-impl ClaimStore for KeepsAll {
+impl ClaimStore for Counting {
     async fn get(&self, key: &ClaimKey) -> Result<Option<Stored>, StoreError> {
-        self.0.get(key).await
+        self.rows.get(key).await
     }
     async fn put(
         &self,
@@ -353,18 +359,104 @@ impl ClaimStore for KeepsAll {
         record: &Record,
         when: &Precondition,
     ) -> Result<Version, StoreError> {
-        self.0.put(key, record, when).await
+        if self.contended.contains(key) {
+            return Err(StoreError::Conflict { standing: None });
+        }
+        self.rows.put(key, record, when).await
     }
     async fn list(&self, query: &ListQuery) -> Result<Page, StoreError> {
-        self.0.list(query).await
+        self.rows.list(query).await
     }
-    async fn purge(&self, _: UnixSeconds, _: NonZeroU32) -> Result<u32, StoreError> {
+    async fn purge(&self, now: UnixSeconds, most: NonZeroU32) -> Result<u32, StoreError> {
+        self.purges.fetch_add(1, Ordering::SeqCst);
+        if self.deletes {
+            return self.rows.purge(now, most).await;
+        }
         Err(StoreError::Unavailable {
             store: self.to_string(),
             doing: "deleting old ends",
             source: "permission denied".into(),
         })
     }
+}
+
+impl Bench {
+    fn counting(&self, deletes: bool, contended: Vec<ClaimKey>) -> (Arc<Counting>, Resender) {
+        let store = Arc::new(Counting {
+            rows: self.store.clone(),
+            purges: AtomicU32::new(0),
+            deletes,
+            contended,
+        });
+        let (clock, entropy) = (self.clock.clone(), Arc::new(CountedEntropy));
+        let resender = Resender {
+            claims: Claims::new(store.clone(), clock, entropy, Terms::default()),
+            ..self.resender()
+        };
+        (store, resender)
+    }
+}
+
+#[tokio::test]
+async fn a_purge_ends_with_the_first_part_that_is_not_full() {
+    let bench = Bench::new();
+    let (store, resender) = bench.counting(true, Vec::new());
+    let now = bench.clock.unix_millis().seconds();
+    for (over, purges) in [(0, 1), (501, 2)] {
+        for number in 0..over {
+            ended(&bench, number, UnixSeconds(now.0 - 1)).await;
+        }
+        assert_eq!(resender.purge().await, over);
+        assert_eq!(store.purges.swap(0, Ordering::SeqCst), purges);
+    }
+}
+
+#[tokio::test]
+async fn rows_that_cannot_be_read_or_marked_are_counted_and_hide_no_other() {
+    let bench = Bench::new();
+    let mut keys = Vec::new();
+    for row in 0..5 {
+        let lease = bench.claim(&format!("{row}.shp"), "1.0.0").await;
+        keys.push(lease.key().clone());
+    }
+    bench
+        .clock
+        .advance(Terms::default().lease + Resender::GRACE);
+    bench.store.spoil(&keys[0]);
+    bench.store.spoil(&keys[1]);
+    let (_, resender) = bench.counting(true, keys[2..4].to_vec());
+    let swept = resender.sweep(false, &mut |_, _, _| ()).await.unwrap();
+    let expected = Swept {
+        sent: 1,
+        failed: 4,
+        ..Swept::default()
+    };
+    assert_eq!(swept, expected);
+    assert_eq!(bench.sent(), [format!("{}-1", keys[4])]);
+}
+
+#[tokio::test]
+async fn a_lease_as_long_as_the_terms_say_is_no_wrong_clock() {
+    let bench = Bench::new();
+    let terms = Terms {
+        lease: Duration::from_hours(2),
+        ..Terms::default()
+    };
+    let (store, clock) = (bench.store.clone(), bench.clock.clone());
+    let resender = Resender {
+        claims: Claims::new(store, clock, Arc::new(CountedEntropy), terms),
+        ..bench.resender()
+    };
+    let row = Record {
+        lease_until: Some(bench.clock.unix_millis().plus(terms.lease)),
+        ..samples::bare(Status::Processing, 1)
+    };
+    let key = samples::numbered_key(1);
+    let put = bench.store.put(&key, &row, &Precondition::Absent);
+    put.await.unwrap();
+    let swept = resender.sweep(false, &mut |_, _, _| ()).await.unwrap();
+    assert_eq!((swept.left, swept.reported), (1, 0));
+    assert_eq!(bench.sweep().await.reported, 1, "by terms of two minutes");
 }
 
 #[tokio::test]
@@ -374,17 +466,7 @@ async fn a_purge_that_fails_takes_nothing_from_the_sweep() {
     bench
         .clock
         .advance(Terms::default().lease + Resender::GRACE);
-    let store = Arc::new(KeepsAll(bench.store.clone()));
-    let claims = Claims::new(
-        store,
-        bench.clock.clone(),
-        Arc::new(CountedEntropy),
-        Terms::default(),
-    );
-    let resender = Resender {
-        claims,
-        ..bench.resender()
-    };
+    let (_, resender) = bench.counting(false, Vec::new());
     let swept = resender.sweep(false, &mut |_, _, _| ()).await.unwrap();
     assert_eq!((swept.sent, swept.purged), (1, 0));
 }

@@ -60,6 +60,8 @@ impl Entropy for Counter {
 #[derive(Debug, Clone)]
 pub(super) enum Act {
     Succeed,
+    /// With this result.
+    Tell(serde_json::Value),
     Fail,
     Reject,
     Unread,
@@ -112,6 +114,9 @@ impl Job for ScriptedJob {
             .unwrap_or(Act::Succeed);
         match act {
             Act::Succeed => Ok(Output::default()),
+            Act::Tell(result) => Ok(Output {
+                result: Some(result),
+            }),
             Act::Fail => Err(JobError::retryable("exit code 1")),
             Act::Reject => Err(JobError::permanent("exit code 65")),
             Act::Unread => Err(JobError::Unread {
@@ -141,6 +146,8 @@ impl Job for ScriptedJob {
 #[derive(Debug, Clone)]
 pub(super) enum Objects {
     Hold(&'static str),
+    /// Another version each time that somebody looks, with this number the last time.
+    Overwritten(u32),
     HoldWithoutEtag(&'static str),
     NotOurs,
     NotGiven,
@@ -160,8 +167,22 @@ impl ObjectStore for Mutex<Objects> {
         matches!(*self.lock().unwrap(), Objects::NotGiven).then(|| "no such folder".into())
     }
     async fn head(&self, address: &ObjectAddress) -> Result<Option<Head>, ObjectError> {
-        let objects = self.lock().unwrap().clone();
+        let objects = {
+            let mut objects = self.lock().unwrap();
+            if let Objects::Overwritten(number) = &mut *objects {
+                *number += 1;
+            }
+            objects.clone()
+        };
         match &objects {
+            Objects::Overwritten(number) => {
+                let token = VersionToken::new(TokenKind::ETag, format!("e{number}")).unwrap();
+                Ok(Some(Head {
+                    etag: Some(token.clone()),
+                    token,
+                    size: 1,
+                }))
+            }
             Objects::Hold(etag) | Objects::Empty(etag) => {
                 let token = VersionToken::new(TokenKind::ETag, *etag).unwrap();
                 Ok(Some(Head {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::bench::{Act, Bench, LEASE, Objects, item, items, put, record};
 use crate::{
-    claim::{ClaimStore as _, Reason, Status, Terms},
+    claim::{ClaimStore as _, Reason, Record, Status, Terms},
     event::Reading,
     gate::{AllowList, Disposition, NoJob, Outcome, Part},
 };
@@ -457,13 +457,70 @@ async fn a_superseded_job_ends_only_once_its_successor_is_done() {
 
 #[tokio::test(start_paused = true)]
 async fn an_object_that_never_comes_to_rest_is_followed_only_so_far() {
-    let acts = vec![Act::SourceChanged; 20];
-    let bench = Bench::new(&acts);
+    let bench = Bench::new(&vec![Act::SourceChanged; 20]);
+    *bench.objects.lock().unwrap() = Objects::Overwritten(0);
     let settled = bench.gate().settle(&put("a.shp", "e0")).await;
     assert!(
         matches!(settled.outcome, Outcome::Failed { .. }),
         "{settled:?}"
     );
+    let tokens: Vec<_> = bench.runs().into_iter().map(|(token, _)| token).collect();
+    assert_eq!(tokens, ["etag:e0", "etag:e1", "etag:e2", "etag:e3"]);
+    let rows = bench.rows().await;
+    let told = |row: &Record| row.error.clone().unwrap_or_default();
+    assert!(
+        rows.iter()
+            .any(|row| told(row).contains("overwritten 3 times")),
+        "{rows:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_version_that_no_read_finds_though_it_is_there_is_tried_again() {
+    let bench = Bench::new(&[Act::SourceChanged]);
+    let settled = bench.gate().settle(&put("a.shp", "e1")).await;
+    assert!(
+        matches!(settled.outcome, Outcome::Failed { ref error, .. } if error.contains("another version")),
+        "{settled:?}"
+    );
+    assert_eq!(bench.runs().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_result_is_kept_up_to_its_bound_and_beyond_it_its_length_is() {
+    let most = Record::MAX_RESULT_BYTES;
+    // Two more bytes are the quotes of a JSON text.
+    let result = |length: usize| serde_json::Value::from("x".repeat(length - 2));
+    let bench = Bench::new(&[Act::Tell(result(most)), Act::Tell(result(most + 1))]);
+    let gate = bench.gate();
+    let mut kept = Vec::new();
+    for key in ["a.shp", "b.shp", "c.shp"] {
+        let settled = gate.settle(&put(key, "e1")).await;
+        kept.push(bench.record(&settled).await.result);
+    }
+    assert_eq!(kept[0], Some(result(most).to_string()));
+    let omitted: serde_json::Value = serde_json::from_str(kept[1].as_ref().unwrap()).unwrap();
+    let told = omitted["omitted"].as_str().unwrap();
+    assert!(
+        told.contains("16385 bytes") && told.contains("16384"),
+        "{told}"
+    );
+    assert_eq!(kept[2], None, "a job that tells nothing");
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_job_in_a_gates_place_runs_and_the_gates_own_does_not() {
+    let (bench, other) = (Bench::new(&[]), Bench::new(&[]));
+    let settled = bench
+        .gate()
+        .with_job(other.job.clone())
+        .settle(&put("a.shp", "e1"))
+        .await;
+    assert!(
+        matches!(settled.outcome, Outcome::Done { .. }),
+        "{settled:?}"
+    );
+    assert_eq!((bench.runs().len(), other.runs().len()), (0, 1));
 }
 
 const REFERENCE: &str = "name = \"n\"\nversion = \"1\"\nscheme = \"reference\"\n";
@@ -502,6 +559,10 @@ async fn what_the_scheme_means_to_fold_is_one_job_and_anything_else_is_told_apar
             "{collapsed:?}"
         );
         assert_ne!(collapsed.key, first.key);
+        let row = other.record(&collapsed).await;
+        assert_eq!(row.object.unwrap().to_string(), "s3://geo/a/b.shp");
+        let told = row.error.unwrap();
+        assert!(told.contains("pipeline name differ"), "{told}");
     }
     assert_eq!(bench.rows().await.len(), 2);
     let row = bench
@@ -722,6 +783,7 @@ async fn an_object_that_is_not_whole_yet_is_recorded_as_waiting_and_then_acknowl
         );
         let row = bench.record(&settled).await;
         assert_eq!((row.status, row.attempt), (Status::Waiting, 0));
+        assert_eq!((row.reason, row.finished_at), (None, None), "no end");
         let until = row.waiting_until.unwrap();
         assert_eq!(settled.outcome, Outcome::Waiting { until });
         assert_eq!(row.object.unwrap().to_string(), "azblob://acct/geo/a.shp");
@@ -733,4 +795,9 @@ async fn an_object_that_is_not_whole_yet_is_recorded_as_waiting_and_then_acknowl
         "{settled:?}"
     );
     assert_eq!((bench.rows().await.len(), bench.runs().len()), (1, 0));
+    *bench.store.away.lock().unwrap() = false;
+    let key = bench.gate().settle(&created).await.key.unwrap();
+    bench.store.rows.flip_status(&key, Status::Done);
+    let settled = bench.gate().settle(&created).await;
+    assert_eq!(settled.outcome, Outcome::Duplicate, "another program's end");
 }

@@ -2,7 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::bench::{Act, Bench, LEASE, MAX_RUN, ScriptedJob, put};
+use super::{
+    bench::{Act, Bench, LEASE, MAX_RUN, ScriptedJob, put},
+    told::Log,
+};
 use crate::{
     claim::{ClaimStore as _, Reason, Record, Status},
     gate::Outcome,
@@ -33,6 +36,8 @@ async fn a_lease_is_renewed_for_as_long_as_the_job_runs() {
 async fn a_job_is_stopped_before_its_lease_ends_if_the_store_is_away() {
     let bench = Bench::new(&[Act::Last(LEASE * 5)]);
     let gate = bench.gate();
+    // Not the first thing that its process does.
+    tokio::time::sleep(LEASE * 10).await;
     let running = tokio::spawn(async move { gate.settle(&put("a.shp", "e1")).await });
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert_eq!(bench.running(), 1);
@@ -47,6 +52,44 @@ async fn a_job_is_stopped_before_its_lease_ends_if_the_store_is_away() {
         running.await.unwrap().outcome,
         Outcome::Unavailable { .. }
     ));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_of_any_length_is_renewed_in_time() {
+    for lease in [Duration::from_secs(9), LEASE * 5] {
+        let mut bench = Bench::new(&[Act::Last(lease * 5)]);
+        bench.terms.lease = lease;
+        let settled = bench.gate().settle(&put("a.shp", "e1")).await;
+        assert!(
+            matches!(settled.outcome, Outcome::Done { attempt: 1, .. }),
+            "{settled:?}"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_renewal_that_failed_is_told_and_tried_again_before_the_lease_is_over() {
+    let (log, _guard) = Log::start();
+    let bench = Bench::new(&[Act::Last(LEASE * 2)]);
+    let gate = bench.gate();
+    let running = tokio::spawn(async move { gate.settle(&put("a.shp", "e1")).await });
+    // Away when the first renewal is due, after a third of the lease.
+    tokio::time::sleep(LEASE / 3 - Duration::from_secs(1)).await;
+    *bench.store.away.lock().unwrap() = true;
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    *bench.store.away.lock().unwrap() = false;
+    let settled = running.await.unwrap();
+    assert!(
+        matches!(settled.outcome, Outcome::Done { attempt: 1, .. }),
+        "{settled:?}"
+    );
+    let told = log.saying("lease not renewed");
+    let key = settled.key.unwrap();
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(
+        told[0].contains(key.as_str()) && told[0].contains("connection refused"),
+        "{told:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
