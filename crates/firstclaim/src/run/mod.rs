@@ -45,7 +45,7 @@ pub(crate) async fn run(args: RunArgs, settings: Settings) -> Result<Ended, Fail
     let providers = Providers {
         claims: store.open().await?,
         objects,
-        job: jobs::of(&spec, queue, WorkingFolder::Inherited)
+        job: jobs::of(&spec, queue, jobs::WorkingFolder::Inherited)
             .map_err(|error| Failure::usage(error.to_string()))?,
         max_run: spec.timeout(),
         redrives: None,
