@@ -4,6 +4,7 @@
     reason = "tokio's clock stands still here and is moved by hand"
 )]
 
+mod attempts;
 mod bench;
 mod calls;
 mod dispositions;
