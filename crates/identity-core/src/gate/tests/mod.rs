@@ -5,6 +5,7 @@
 )]
 
 mod alone;
+mod attempts;
 mod bench;
 mod calls;
 mod dispositions;
