@@ -571,5 +571,6 @@ impl<'a> Conversation<'a> {
     }
 }
 
-#[cfg(all(test, feature = "conformance"))]
+#[cfg(test)]
+#[cfg(feature = "conformance")]
 mod tests;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::bench::{Act, Bench, LEASE, Objects, item, items, put, record};
 use crate::{
-    claim::{ClaimStore as _, Reason, Record, Status, Terms},
+    claim::{ClaimStore as _, Reason, Record, Status},
     event::Reading,
     gate::{AllowList, Disposition, NoJob, Outcome},
 };
