@@ -1,4 +1,8 @@
 # How the bucket's events reach the queue, or the function: see the variable source_kind.
+#
+# All ways stand, whichever is taken, so that a change of it is one call, which replaces all that the bucket names:
+# https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutBucketNotificationConfiguration.html
+# What is still under way then arrives the way it came. A way that nobody takes costs nothing.
 
 locals {
   # Everything that makes an object: uploads in one part and in many, copies, and forms.
@@ -8,19 +12,20 @@ locals {
   # https://docs.aws.amazon.com/AmazonS3/latest/userguide/notification-how-to-filtering.html
   prefix = var.prefix == "" ? null : replace(urlencode(var.prefix), "%2F", "/")
 
-  through_topic = var.source_kind == "sns" ? 1 : 0
-  through_bus   = var.source_kind == "eventbridge" ? 1 : 0
-  direct        = var.source_kind == "direct" ? 1 : 0
+  # A bus is deaf for about five minutes after it was named, so that the queue is named too, until somebody says otherwise:
+  # https://docs.aws.amazon.com/AmazonS3/latest/userguide/enable-event-notifications-eventbridge.html
+  through_bus   = var.source_kind == "eventbridge"
+  through_queue = var.source_kind == "sqs" || local.through_bus && !var.bus_alone
 }
 
 resource "aws_s3_bucket_notification" "objects" {
   count = var.notify ? 1 : 0
 
   bucket      = local.bucket
-  eventbridge = var.source_kind == "eventbridge"
+  eventbridge = local.through_bus
 
   dynamic "queue" {
-    for_each = var.source_kind == "sqs" ? [aws_sqs_queue.events.arn] : []
+    for_each = local.through_queue ? [aws_sqs_queue.events.arn] : []
 
     content {
       queue_arn     = queue.value
@@ -30,7 +35,7 @@ resource "aws_s3_bucket_notification" "objects" {
   }
 
   dynamic "topic" {
-    for_each = aws_sns_topic.events[*].arn
+    for_each = var.source_kind == "sns" ? [aws_sns_topic.events.arn] : []
 
     content {
       topic_arn     = topic.value
@@ -63,8 +68,6 @@ resource "aws_s3_bucket_notification" "objects" {
 # https://docs.aws.amazon.com/lambda/latest/dg/access-control-resource-based.html
 # https://github.com/hashicorp/terraform-provider-aws/issues/46632
 resource "aws_lambda_permission" "bucket" {
-  count = local.direct
-
   statement_id   = "Bucket"
   action         = "lambda:InvokeFunction"
   function_name  = aws_lambda_function.handler.arn
@@ -74,22 +77,18 @@ resource "aws_lambda_permission" "bucket" {
 }
 
 resource "aws_sns_topic" "events" {
-  count = local.through_topic
+  #checkov:skip=CKV_AWS_26:S3 cannot publish to a topic under Amazon's own key, and its events have no content of objects
 
   name = "${var.name}-events"
 }
 
 resource "aws_sns_topic_policy" "events" {
-  count = local.through_topic
-
-  arn    = aws_sns_topic.events[0].arn
+  arn    = aws_sns_topic.events.arn
   policy = data.aws_iam_policy_document.from_bucket["topic"].json
 }
 
 resource "aws_sns_topic_subscription" "queue" {
-  count = local.through_topic
-
-  topic_arn            = aws_sns_topic.events[0].arn
+  topic_arn            = aws_sns_topic.events.arn
   protocol             = "sqs"
   endpoint             = aws_sqs_queue.events.arn
   raw_message_delivery = true
@@ -101,8 +100,6 @@ resource "aws_sns_topic_subscription" "queue" {
 }
 
 resource "aws_cloudwatch_event_rule" "objects" {
-  count = local.through_bus
-
   name        = "${var.name}-objects"
   description = "New objects in ${local.bucket}"
 
@@ -118,9 +115,7 @@ resource "aws_cloudwatch_event_rule" "objects" {
 }
 
 resource "aws_cloudwatch_event_target" "queue" {
-  count = local.through_bus
-
-  rule = aws_cloudwatch_event_rule.objects[0].name
+  rule = aws_cloudwatch_event_rule.objects.name
   arn  = aws_sqs_queue.events.arn
 
   # What the queue refuses.

@@ -19,6 +19,7 @@ locals {
   log_group_arn          = "arn:${local.partition}:logs:${local.here}:log-group:/aws/lambda/${local.function}"
   queue_arn              = "arn:${local.partition}:sqs:${local.here}:${var.name}-events"
   dead_letters_arn       = "arn:${local.partition}:sqs:${local.here}:${var.name}-dead-letters"
+  jobs_arn               = "arn:${local.partition}:sqs:${local.here}:${var.name}-jobs"
   failed_invocations_arn = "arn:${local.partition}:sqs:${local.here}:${var.name}-failed-invocations"
   topic_arn              = "arn:${local.partition}:sns:${local.here}:${var.name}-events"
   rule_arn               = "arn:${local.partition}:events:${local.here}:rule/${var.name}-objects"

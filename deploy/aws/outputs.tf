@@ -45,12 +45,22 @@ output "failed_invocations_url" {
   value       = aws_sqs_queue.failed_invocations.url
 }
 
+output "jobs_url" {
+  description = "The queue that jobs are handed to (dispatch = true)."
+  value       = one(aws_sqs_queue.jobs[*].url)
+}
+
+output "jobs_arn" {
+  description = "The queue that jobs are handed to, for the policy of whoever takes them."
+  value       = one(aws_sqs_queue.jobs[*].arn)
+}
+
 output "notification_target" {
   description = "What a bucket's notification must name if it is not set here (notify = false). Empty for eventbridge, which names nothing."
   value = {
     sqs         = aws_sqs_queue.events.arn
     direct      = aws_lambda_function.handler.arn
-    sns         = join("", aws_sns_topic.events[*].arn)
+    sns         = aws_sns_topic.events.arn
     eventbridge = ""
   }[var.source_kind]
 }

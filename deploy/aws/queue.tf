@@ -5,10 +5,9 @@ locals {
 
   # Who may send to the queue for the bucket's events: the service, and which of the account's things it must act for.
   relays = {
-    sns         = { service = "sns.amazonaws.com", for = local.topic_arn }
-    eventbridge = { service = "events.amazonaws.com", for = local.rule_arn }
+    Topic = { service = "sns.amazonaws.com", for = local.topic_arn }
+    Bus   = { service = "events.amazonaws.com", for = local.rule_arn }
   }
-  relay = lookup(local.relays, var.source_kind, null)
 }
 
 resource "aws_sqs_queue" "events" {
@@ -94,32 +93,34 @@ data "aws_iam_policy_document" "from_bucket" {
 
 # What is between the bucket and the queue may send to the queue, and to the dead-letter queue what that refused.
 data "aws_iam_policy_document" "from_relay" {
-  for_each = local.relay == null ? {} : {
+  for_each = {
     queue        = local.queue_arn
     dead_letters = local.dead_letters_arn
   }
 
-  statement {
-    sid       = "Relay"
-    actions   = ["sqs:SendMessage"]
-    resources = [each.value]
+  dynamic "statement" {
+    for_each = local.relays
 
-    principals {
-      type        = "Service"
-      identifiers = [local.relay.service]
-    }
+    content {
+      sid       = statement.key
+      actions   = ["sqs:SendMessage"]
+      resources = [each.value]
 
-    condition {
-      test     = "ArnEquals"
-      variable = "aws:SourceArn"
-      values   = [local.relay.for]
+      principals {
+        type        = "Service"
+        identifiers = [statement.value.service]
+      }
+
+      condition {
+        test     = "ArnEquals"
+        variable = "aws:SourceArn"
+        values   = [statement.value.for]
+      }
     }
   }
 }
 
 resource "aws_sqs_queue_policy" "dead_letters" {
-  count = local.relay == null ? 0 : 1
-
   queue_url = aws_sqs_queue.dead_letters.url
   policy    = data.aws_iam_policy_document.from_relay["dead_letters"].json
 }
@@ -140,12 +141,21 @@ resource "aws_sqs_queue" "failed_invocations" {
   sqs_managed_sse_enabled   = true
 }
 
+# Where jobs are handed to. Whoever takes them is not made here.
+resource "aws_sqs_queue" "jobs" {
+  count = var.dispatch ? 1 : 0
+
+  name                      = "${var.name}-jobs"
+  message_retention_seconds = 1209600
+  sqs_managed_sse_enabled   = true
+}
+
 data "aws_iam_policy_document" "queue" {
-  # The bucket's whatever the source is: while it is changed, events come the way they came.
-  source_policy_documents = concat(
-    [data.aws_iam_policy_document.from_bucket["queue"].json],
-    [for name, relay in data.aws_iam_policy_document.from_relay : relay.json if name == "queue"],
-  )
+  # Those of all ways whatever the source is: while it is changed, events come the way they came.
+  source_policy_documents = [
+    data.aws_iam_policy_document.from_bucket["queue"].json,
+    data.aws_iam_policy_document.from_relay["queue"].json,
+  ]
 
   statement {
     sid       = "Encrypted"

@@ -43,12 +43,14 @@ data "aws_iam_policy_document" "function" {
     actions   = ["s3:ListBucket"]
     resources = [local.bucket_arn]
 
-    # A request for one object has no prefix to compare.
+    # Binding it to the prefix keeps S3 from saying that an object is gone, since a request for one object has no prefix to
+    # compare: the program lists what begins with its key then, which this allows.
+    # https://docs.aws.amazon.com/AmazonS3/latest/userguide/amazon-s3-policy-keys.html
     dynamic "condition" {
       for_each = var.prefix == "" ? [] : [var.prefix]
 
       content {
-        test     = "StringLikeIfExists"
+        test     = "StringLike"
         variable = "s3:prefix"
         values   = ["${condition.value}*"]
       }
@@ -84,6 +86,16 @@ data "aws_iam_policy_document" "function" {
     sid       = "FailedInvocations"
     actions   = ["sqs:SendMessage"]
     resources = [local.failed_invocations_arn]
+  }
+
+  dynamic "statement" {
+    for_each = var.dispatch ? [local.jobs_arn] : []
+
+    content {
+      sid       = "Jobs"
+      actions   = ["sqs:SendMessage"]
+      resources = [statement.value]
+    }
   }
 
   statement {

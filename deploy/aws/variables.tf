@@ -54,6 +54,18 @@ variable "versioning" {
   default     = true
 }
 
+variable "old_versions_days" {
+  description = "How long the bucket that is made keeps versions that were overwritten or deleted. Null: for ever."
+  type        = number
+  default     = 90
+
+  validation {
+    # An event names its version, and may come as late as this.
+    condition     = var.old_versions_days == null ? true : floor(var.old_versions_days) == var.old_versions_days && var.old_versions_days * 86400 >= var.done_ttl_seconds
+    error_message = "old_versions_days must be a whole number, and at least done_ttl_seconds (${ceil(var.done_ttl_seconds / 86400)} days): an event that comes late still names its version."
+  }
+}
+
 variable "notify" {
   description = "Whether the bucket's notifications are set here. They replace all others that the bucket has: set false for a bucket with notifications of its own, and add one to the output `notification_target` there."
   type        = bool
@@ -86,6 +98,19 @@ variable "source_kind" {
   validation {
     condition     = contains(["sqs", "direct", "sns", "eventbridge"], var.source_kind)
     error_message = "source_kind must be sqs, direct, sns or eventbridge."
+  }
+}
+
+variable "bus_alone" {
+  description = "With source_kind = eventbridge: whether the bucket names the bus alone. False: the queue, too, and every event comes twice, which runs no job twice. It may be true ten minutes after the apply that named the bus, which is deaf until then."
+  type        = bool
+  default     = false
+  nullable    = false
+
+  validation {
+    # Kept from one change of source to the next, it would be true too early.
+    condition     = !var.bus_alone || var.source_kind == "eventbridge"
+    error_message = "bus_alone must not be true unless source_kind is eventbridge."
   }
 }
 
@@ -161,7 +186,7 @@ variable "reserved_concurrency" {
 }
 
 variable "environment" {
-  description = "Further environment variables of the function, for its jobs. Not for passwords: plans, the state and everybody who may read the function show them. The program's own are set here, but for FIRSTCLAIM_CONCURRENCY and FIRSTCLAIM_DISPATCH_QUEUE."
+  description = "Further environment variables of the function, for its jobs. Not for passwords: plans, the state and everybody who may read the function show them. The program's own are set here, but for FIRSTCLAIM_CONCURRENCY, and FIRSTCLAIM_DISPATCH_QUEUE for a queue of your own, which a policy in job_policy_arns must let the function send to."
   type        = map(string)
   default     = {}
 
@@ -173,6 +198,18 @@ variable "environment" {
     ])
     error_message = "environment must not have FIRSTCLAIM_ or DEDUP_ variables but FIRSTCLAIM_CONCURRENCY and FIRSTCLAIM_DISPATCH_QUEUE: the others have variables here."
   }
+
+  validation {
+    condition     = !(var.dispatch && contains(keys(var.environment), "FIRSTCLAIM_DISPATCH_QUEUE"))
+    error_message = "environment must not have FIRSTCLAIM_DISPATCH_QUEUE while dispatch is true, which sets it."
+  }
+}
+
+variable "dispatch" {
+  description = "Whether a queue is made that jobs are handed to, for a pipeline that says dispatch = true: NAME-jobs, which the function may send to."
+  type        = bool
+  default     = false
+  nullable    = false
 }
 
 variable "job_policy_arns" {
@@ -239,10 +276,11 @@ variable "done_ttl_seconds" {
   default     = 2764800
 
   validation {
-    # A message may wait 14 days in the dead-letter queue before somebody moves it back, which makes it a new one:
+    # A message may wait 14 days in the dead-letter queue before somebody moves it back, which makes it a new one. The
+    # function refuses less, whatever retention_seconds is:
     # https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-configure-dead-letter-queue-redrive.html
-    condition     = var.done_ttl_seconds >= 1209600 + var.retention_seconds
-    error_message = "done_ttl_seconds (${var.done_ttl_seconds}) must be at least ${1209600 + var.retention_seconds}: 14 days in the dead-letter queue, and then retention_seconds in the queue once more."
+    condition     = var.done_ttl_seconds >= 2419200
+    error_message = "done_ttl_seconds (${var.done_ttl_seconds}) must be at least 2,419,200: 14 days in the queues, and, moved back as a new message, 14 days once more."
   }
 }
 

@@ -5,13 +5,27 @@ would win. DynamoDB is atomic, so here a lock is held around each call. The port
 """
 
 import io
+import json
 import logging
 import threading
 
 from moto.server import DomainDispatcherApplication, create_backend_app
+from moto.sqs.models import Queue
 from werkzeug.serving import make_server
 
 LOCK = threading.Lock()
+
+
+ATTRIBUTES = Queue.attributes
+
+
+def attributes_as_written(queue):
+    """SQS gives a queue's redrive policy back as it was written; moto with spaces, and Terraform would write it anew."""
+    attributes = ATTRIBUTES.fget(queue)
+    if attributes.get("RedrivePolicy"):
+        policy = json.loads(attributes["RedrivePolicy"])
+        attributes["RedrivePolicy"] = json.dumps(policy, separators=(",", ":"))
+    return attributes
 
 
 class OneAtATime:
@@ -36,6 +50,7 @@ class OneAtATime:
 
 def main():
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    Queue.attributes = property(attributes_as_written)
     application = OneAtATime(DomainDispatcherApplication(create_backend_app))
     server = make_server("127.0.0.1", 0, application, threaded=True)
     print(server.server_port, flush=True)

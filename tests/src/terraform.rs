@@ -105,6 +105,17 @@ impl Deployment {
         serde_json::from_str(&self.succeeds(&["show", "-json", path])).unwrap()
     }
 
+    /// Makes the change that these variables are, and returns the plan of it. Nobody else changes what was made: the state
+    /// is taken for it.
+    pub fn change(&self, variables: &[(&str, &str)]) -> Value {
+        let plan = tempfile::NamedTempFile::new().unwrap();
+        let path = plan.path().to_str().unwrap();
+        let options = [&format!("-out={path}"), "-refresh=false"];
+        self.succeeds(&self.planning(variables, &options));
+        self.succeeds(&["apply", "-input=false", path]);
+        serde_json::from_str(&self.succeeds(&["show", "-json", path])).unwrap()
+    }
+
     /// What is said to these variables, which must be refused.
     pub fn refusal(&self, variables: &[(&str, &str)]) -> String {
         let output = self.run(&self.planning(variables, &[]));

@@ -5,7 +5,7 @@ use identity_core::{
     claim::{ClaimKey, ClaimStore, Record, Terms},
     event::{Item, Reading, StorageEvent},
     host::Clock as _,
-    identity::{Contract, ObjectVersion},
+    identity::{Contract, ObjectVersion, Selected},
     text::error_chain,
 };
 use serde_json::{Map, Value};
@@ -171,8 +171,17 @@ impl Explainer<'_> {
                 "no: its container is not on the allow-list"
             },
         );
-        let selected = contract.select().selects(&key);
-        told.add("selected", if selected { "yes" } else { "no" });
+        let selected = contract.select().judge(&key, event.details.size);
+        let mut why = match selected {
+            Selected::Yes => "yes".to_owned(),
+            Selected::No => "no".to_owned(),
+            Selected::Folder => "no: it is the empty object of a folder".to_owned(),
+            Selected::FolderIfEmpty => "unless it is the empty object of a folder".to_owned(),
+        };
+        if contract.select().hangs_on_normal_form(&key) {
+            why += " (a pattern differs from the key in Unicode's normal form alone)";
+        }
+        told.add("selected", why);
         let token = match event.token_for(contract.scheme()) {
             Ok(token) => token,
             Err(refusal) => {
@@ -260,10 +269,17 @@ impl Explainer<'_> {
     }
 }
 
-fn verdict_without_claim(allowed: bool, selected: bool, otherwise: &str) -> String {
+fn verdict_without_claim(allowed: bool, selected: Selected, otherwise: &str) -> String {
     match (allowed, selected) {
         (false, _) => "record it as rejected (not allowed), and then acknowledge it".to_owned(),
-        (true, false) => "acknowledge it: the pipeline does not select its key".to_owned(),
-        (true, true) => otherwise.to_owned(),
+        (true, Selected::No) => "acknowledge it: the pipeline does not select its key".to_owned(),
+        (true, Selected::Folder) => {
+            "acknowledge it: it only shows a folder, and the pipeline does not want those"
+                .to_owned()
+        }
+        (true, Selected::FolderIfEmpty) => {
+            format!("ask for its size, acknowledge it if it is empty, else {otherwise}")
+        }
+        (true, Selected::Yes) => otherwise.to_owned(),
     }
 }

@@ -31,7 +31,7 @@ const HANDED_ON: [(SignalKind, Signal, bool); 6] = [
 
 /// If this is process 1, runs the program as a child to its end, and returns how it ended.
 pub(crate) fn as_first_process() -> Option<ExitCode> {
-    (id() == 1).then(|| match program().and_then(|command| run(command)) {
+    (id() == 1).then(|| match program().and_then(run) {
         Ok(status) => code(status),
         Err(error) => {
             let failure = Failure::failed("the program cannot be run as a child of process 1");
@@ -111,7 +111,8 @@ fn reap(child: Pid) -> io::Result<Option<WaitStatus>> {
     }
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(target_os = "linux")]
+#[cfg(test)]
 mod tests {
     use std::time::{Duration, Instant};
 

@@ -13,7 +13,7 @@ use identity_core::{
     identity::{Contract, ContractError, Provider, pipeline::Work},
     outbox::Outbox,
 };
-use jobs::{NoQueue, leftovers};
+use jobs::{NoQueue, WorkingFolder, leftovers};
 use provider_aws::{Aws, DynamoStore, NoRegion, TableNameError};
 
 use crate::{emf::Metrics, invocation::Handler};
@@ -21,15 +21,19 @@ use crate::{emf::Metrics, invocation::Handler};
 /// The contract, checked by the build script.
 const PIPELINE: &str = include_str!(concat!(env!("OUT_DIR"), "/pipeline.toml"));
 
-/// How late an event may come again: a queue, and its dead-letter queue, keep messages for 14 days at most.
-/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html>
-const LONGEST_REDELIVERY: Duration = Duration::from_secs(14 * 24 * 60 * 60);
+/// How late an event may come again: 14 days in a queue and its dead-letter queue, and, moved back from there, 14 days more,
+/// since it is a new message then. The floor of `done_ttl_seconds` in `deploy/aws` is the same.
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html>,
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-configure-dead-letter-queue-redrive.html>
+const LONGEST_REDELIVERY: Duration = Duration::from_secs(28 * 24 * 60 * 60);
 
 /// How long opening connections may take before it is left to the first event.
 const WARMING: Duration = Duration::from_secs(3);
 
 /// What differs on Lambda; whatever the environment says goes before it.
-const DEFAULTS: [(&str, &str); 2] = [
+const DEFAULTS: [(&str, &str); 3] = [
+    // 32 days.
+    ("DEDUP_TTL_SECONDS", "2764800"),
     ("FIRSTCLAIM_LOG", "info"),
     ("FIRSTCLAIM_LOG_FORMAT", "json"),
 ];
@@ -86,7 +90,7 @@ pub(crate) async fn configure() -> Result<Handler, ConfigurationError> {
     let providers = Providers {
         claims: Arc::new(aws.claims(table)),
         objects: Arc::new(aws.objects()),
-        job: jobs::of(spec, queue)?,
+        job: jobs::of(spec, queue, WorkingFolder::Private)?,
         max_run: spec.timeout(),
         redrives: settings.open_redrive_queue(QUEUES, open)?,
     };

@@ -29,6 +29,7 @@ pub(crate) const LOG_FORMAT: &str = "FIRSTCLAIM_LOG_FORMAT";
 pub(crate) const TTL: &str = "DEDUP_TTL_SECONDS";
 pub(crate) const TABLE: &str = "DEDUP_TABLE";
 pub(crate) const AZURE_ACCOUNT: &str = "AZURE_STORAGE_ACCOUNT";
+pub(crate) const S3_KEYS: &str = "FIRSTCLAIM_S3_KEYS";
 pub(crate) const REDRIVE_QUEUE: &str = "FIRSTCLAIM_REDRIVE_QUEUE";
 pub(crate) const SWEEP_GRACE: &str = "FIRSTCLAIM_SWEEP_GRACE_SECONDS";
 pub(crate) const DISPATCH_QUEUE: &str = "FIRSTCLAIM_DISPATCH_QUEUE";
@@ -36,7 +37,7 @@ pub(crate) const DISPATCH_QUEUE: &str = "FIRSTCLAIM_DISPATCH_QUEUE";
 pub(crate) const PIPELINE: &str = "FIRSTCLAIM_PIPELINE";
 
 /// Every variable, in the order in which people are told of them.
-pub const VARIABLES: [Variable; 13] = [
+pub const VARIABLES: [Variable; 14] = [
     Variable {
         name: LEASE,
         default: "120",
@@ -71,7 +72,7 @@ pub const VARIABLES: [Variable; 13] = [
     Variable {
         name: TTL,
         default: "1209600",
-        meaning: "how long a done claim is kept at least, in seconds",
+        meaning: "how long a done claim is kept at least, in seconds; on Lambda the default is 2764800, and the least 2419200",
     },
     Variable {
         name: TABLE,
@@ -82,6 +83,12 @@ pub const VARIABLES: [Variable; 13] = [
         name: AZURE_ACCOUNT,
         default: "",
         meaning: "the storage account of blobs whose event names none (the blob trigger's own queue)",
+    },
+    Variable {
+        name: S3_KEYS,
+        default: "",
+        meaning: "how stores that imitate S3 write keys in their events, where it is not known: `SOURCE=form` or \
+                  `SOURCE=verbatim`, separated by commas, by `eventSource`",
     },
     Variable {
         name: REDRIVE_QUEUE,

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use identity_core::{
     claim::{Resender, Terms},
-    event::ReadContext,
+    event::{ReadContext, S3Keys},
     gate::AllowList,
     outbox::Outbox,
     text::nearest,
@@ -14,7 +14,7 @@ use crate::{
     destination::Destination,
     environment::{
         ALLOW, AZURE_ACCOUNT, CONCURRENCY, DISPATCH_QUEUE, LEASE, LOG, LOG_FORMAT, MAX_ATTEMPTS,
-        NotText, REDRIVE_QUEUE, SWEEP_GRACE, TABLE, TTL, VARIABLES, is_ours, variables,
+        NotText, REDRIVE_QUEUE, S3_KEYS, SWEEP_GRACE, TABLE, TTL, VARIABLES, is_ours, variables,
     },
 };
 
@@ -44,6 +44,8 @@ pub struct Settings {
     pub dedup_table: Option<String>,
     /// The storage account of blobs whose event names none; see [`ReadContext`].
     pub azure_account: Option<String>,
+    /// How stores that imitate S3 write keys, where it is not known.
+    pub s3_keys: S3Keys,
     /// Where a sweep sends events to; see [`Settings::open_redrive_queue`].
     pub redrive_queue: Option<Destination>,
     /// How long a sweep leaves a claim to its own source.
@@ -85,6 +87,7 @@ impl Settings {
     pub fn read_context(&self) -> ReadContext<'_> {
         ReadContext {
             azure_account: self.azure_account.as_deref(),
+            s3_keys: Some(&self.s3_keys),
         }
     }
 
@@ -122,6 +125,7 @@ impl Settings {
             log_format: LogFormat::Text,
             dedup_table: None,
             azure_account: None,
+            s3_keys: S3Keys::default(),
             redrive_queue: None,
             sweep_grace: Resender::GRACE,
             dispatch_queue: None,
@@ -185,6 +189,10 @@ impl Settings {
             LOG => self.log = value,
             TABLE => self.dedup_table = Some(value).filter(|name| !name.is_empty()),
             AZURE_ACCOUNT => self.azure_account = Some(value).filter(|name| !name.is_empty()),
+            S3_KEYS => {
+                self.s3_keys = S3Keys::parse(&value)
+                    .ok_or_else(|| invalid(S3_KEYS, S3Keys::EXPECTED.to_owned(), value))?;
+            }
             REDRIVE_QUEUE => self.redrive_queue = destination(REDRIVE_QUEUE, &value)?,
             SWEEP_GRACE => {
                 self.sweep_grace = Duration::from_secs(number(SWEEP_GRACE, &value, 1, 14 * 86_400)?)
@@ -301,6 +309,7 @@ mod tests {
             (TTL, "9"),
             (TABLE, "jobs"),
             (AZURE_ACCOUNT, "acct"),
+            (S3_KEYS, "sgws:s3=form"),
             (REDRIVE_QUEUE, QUEUE),
             (SWEEP_GRACE, "11"),
             (DISPATCH_QUEUE, "pubsub://geo/jobs"),
@@ -308,6 +317,7 @@ mod tests {
         .unwrap();
         assert_eq!(settings.dedup_table.as_deref(), Some("jobs"));
         assert_eq!(settings.azure_account.as_deref(), Some("acct"));
+        assert_eq!(settings.s3_keys, S3Keys::parse("sgws:s3=form").unwrap());
         let shown = |queue: &Option<Destination>| queue.as_ref().map(ToString::to_string);
         assert_eq!(shown(&settings.redrive_queue).as_deref(), Some(QUEUE));
         assert_eq!(settings.sweep_grace, Duration::from_secs(11));

@@ -5,7 +5,7 @@ use std::{sync::Arc, thread::available_parallelism, time::Duration};
 
 use identity_core::{
     claim::{ClaimKey, ClaimStore, Claims, Resender},
-    event::ReadContext,
+    event::{ReadContext, S3Keys},
     gate::{AllowList, Gate, Parts},
     host::Clock,
     identity::{
@@ -47,6 +47,7 @@ pub struct Worker {
     resender: Option<Resender>,
     concurrency: usize,
     azure_account: Option<String>,
+    s3_keys: S3Keys,
 }
 
 impl Worker {
@@ -96,6 +97,7 @@ impl Worker {
             resender,
             concurrency: settings.concurrency.unwrap_or_else(cores),
             azure_account: settings.azure_account,
+            s3_keys: settings.s3_keys,
         }
     }
 
@@ -187,6 +189,7 @@ impl Worker {
     pub fn read_context(&self) -> ReadContext<'_> {
         ReadContext {
             azure_account: self.azure_account.as_deref(),
+            s3_keys: Some(&self.s3_keys),
         }
     }
 

@@ -14,6 +14,8 @@ mod rejection;
 mod supervise;
 #[cfg(test)]
 mod tests;
+mod turn;
+mod wanted;
 
 use std::{
     sync::{
@@ -27,6 +29,7 @@ use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
+use self::turn::{Turn, Turns};
 pub use self::{
     allow::AllowList,
     batch::ItemAnswer,
@@ -85,6 +88,8 @@ struct Inner {
     draining: AtomicBool,
     /// How long jobs have at most once they are told to stop, in milliseconds.
     patience: AtomicU64,
+    /// Which jobs may run beside each other.
+    turns: Turns,
 }
 
 /// What became of one event, for logs, counts and answers.
@@ -105,6 +110,10 @@ enum Prepared {
     /// Decided without a claim.
     Settled(Settled),
 }
+
+/// Nothing is claimed any more.
+#[derive(Debug)]
+struct Stopping;
 
 impl Gate {
     /// A gate made of `parts`.
@@ -129,6 +138,7 @@ impl Gate {
                 told_of_change: AtomicBool::new(false),
                 draining: AtomicBool::new(false),
                 patience: AtomicU64::new(u64::MAX),
+                turns: Turns::default(),
             }),
         }
     }
@@ -236,12 +246,10 @@ impl Gate {
             );
             return self.refuse(event, Reason::NotAllowed, error).await;
         }
-        if !self
-            .contract()
-            .select()
-            .selects(&event.address.key.display())
-        {
-            return ignored(Some(&event.address), NoJob::NotSelected);
+        match self.unwanted(event).await {
+            Ok(None) => {}
+            Ok(Some(why)) => return ignored(Some(&event.address), why),
+            Err(error) => return unavailable(&event.address, &error),
         }
         let objects = &self.inner.parts.objects;
         if self.job.reads_objects() && !objects.reads(event.address.provider) {
@@ -299,27 +307,26 @@ impl Gate {
     ) -> Settled {
         let recorded = RecordedObject::new(&object.address, Some(&object.token));
         let uri = Some(object.address.to_string());
-        if self.stop.is_cancelled() || self.inner.draining.load(Ordering::Relaxed) {
+        let (claimed, turn) = match self.claim_in_turn(&key, &recorded, followed).await {
+            Ok(claimed) => claimed,
             // A claim now would be an attempt spent on nothing.
-            let error = "the worker is being stopped".to_owned();
-            return Settled {
-                key: Some(key),
-                uri,
-                outcome: Outcome::Unavailable {
-                    part: Part::Process,
-                    error,
-                },
-            };
-        }
-        let outcome = match self
-            .claims()
-            .claim(&key, &recorded, &self.inner.pipeline)
-            .await
-        {
+            Err(Stopping) => {
+                let error = "the worker is being stopped".to_owned();
+                return Settled {
+                    key: Some(key),
+                    uri,
+                    outcome: Outcome::Unavailable {
+                        part: Part::Process,
+                        error,
+                    },
+                };
+            }
+        };
+        let outcome = match claimed {
             Ok(Claimed::Won(lease)) => {
                 // A process that is killed leaves at least this.
                 tracing::info!(job_id = %key, uri, attempt = lease.attempt(), "claimed");
-                self.run(lease, object, followed).await
+                self.run(lease, object, followed, turn).await
             }
             Ok(Claimed::Ended { record, likeness }) => {
                 self.ended(&key, &record, &likeness, &recorded)
@@ -335,6 +342,10 @@ impl Gate {
             Ok(Claimed::Collapsed { record, differing }) => {
                 return self.collapsed(&key, &record, &differing, recorded).await;
             }
+            // Only for one that runs beside others, which has been asked for again since.
+            Ok(Claimed::Abandoned { record }) => Outcome::Held {
+                until: record.lease_end(),
+            },
             Err(error) => Outcome::Unavailable {
                 part: part_of(&error),
                 error: error_chain(&error),
@@ -345,6 +356,46 @@ impl Gate {
             uri,
             outcome,
         }
+    }
+
+    /// Claims a job once it may run: beside others, or alone if its holder went away without a word. The turn lasts as long
+    /// as the job.
+    async fn claim_in_turn(
+        &self,
+        key: &ClaimKey,
+        recorded: &RecordedObject,
+        followed: u32,
+    ) -> Result<(Result<Claimed, ClaimError>, Option<Turn>), Stopping> {
+        let (claims, pipeline) = (self.claims(), &self.inner.pipeline);
+        if followed > 0 {
+            // It runs in the turn of the job that it follows.
+            self.goes_on()?;
+            return Ok((claims.claim(key, recorded, pipeline).await, None));
+        }
+        let turn = self.turn(self.inner.turns.beside_others()).await?;
+        let claimed = claims.claim_beside_others(key, recorded, pipeline).await;
+        if !matches!(claimed, Ok(Claimed::Abandoned { .. })) {
+            return Ok((claimed, Some(turn)));
+        }
+        drop(turn);
+        tracing::warn!(job_id = %key, "its holder went away without a word: it is run alone");
+        let turn = self.turn(self.inner.turns.alone()).await?;
+        Ok((claims.claim(key, recorded, pipeline).await, Some(turn)))
+    }
+
+    /// A turn, unless the process is to stop before it comes.
+    async fn turn(&self, turn: impl Future<Output = Turn>) -> Result<Turn, Stopping> {
+        let turn = self.stop.run_until_cancelled(turn).await;
+        let turn = turn.ok_or(Stopping)?;
+        self.goes_on()?;
+        Ok(turn)
+    }
+
+    fn goes_on(&self) -> Result<(), Stopping> {
+        if self.stop.is_cancelled() || self.inner.draining.load(Ordering::Relaxed) {
+            return Err(Stopping);
+        }
+        Ok(())
     }
 
     fn ended(
@@ -373,10 +424,21 @@ impl Gate {
     }
 
     /// Runs a won claim in a task of its own, so that its end is recorded even if the caller goes away.
-    async fn run(&self, lease: Lease, object: ObjectVersion, followed: u32) -> Outcome {
+    async fn run(
+        &self,
+        lease: Lease,
+        object: ObjectVersion,
+        followed: u32,
+        turn: Option<Turn>,
+    ) -> Outcome {
         let stop = self.stop.child_token();
         let _stop_when_dropped = stop.clone().drop_guard();
         let life = supervise::supervise(self.clone(), lease, object, stop, followed);
+        let life = async move {
+            let outcome = life.await;
+            drop(turn);
+            outcome
+        };
         match tokio::spawn(life.in_current_span()).await {
             Ok(outcome) => outcome,
             Err(error) => Outcome::Unavailable {
@@ -439,12 +501,6 @@ impl Gate {
         let scheme = self.contract().scheme();
         let chosen = scheme.token(Some(&token), etag.as_ref()).cloned();
         chosen.unwrap_or(token)
-    }
-
-    /// Whether an object that is not whole could become a job here.
-    fn wants(&self, address: &ObjectAddress) -> bool {
-        self.inner.parts.allow.allows(address)
-            && self.contract().select().selects(&address.key.display())
     }
 
     fn contract(&self) -> &Contract {

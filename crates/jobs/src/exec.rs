@@ -1,7 +1,7 @@
 //! The job that is a command: what it is given, and what its end means.
 //!
 //! The command is started as it is written in the contract, by no shell, in a process group of its own, with nothing on
-//! its standard input. It inherits our environment, without what we were given of `FIRSTCLAIM_JOB_*`, and gets:
+//! its standard input. Of our environment it inherits what the contract names, or all but credentials, and gets:
 //!
 //! | variable | placeholder | value |
 //! |---|---|---|
@@ -18,6 +18,7 @@
 //! | `FIRSTCLAIM_JOB_PIPELINE` | | the pipeline's name |
 //! | `FIRSTCLAIM_JOB_PIPELINE_VERSION` | | the pipeline's version |
 //! | `FIRSTCLAIM_JOB_PATH` | `{path}` | a local copy of exactly this version; set only if `{path}` is used |
+//! | `TMPDIR` | | a folder for this attempt alone; whatever is left in it is removed with it |
 //!
 //! | its end | the job |
 //! |---|---|
@@ -26,6 +27,7 @@
 //! | any other code, or a signal | failed, to be tried again |
 //! | it is not there, or may not be run; no room for the copy | failed, and the attempt does not count: that is this machine's fault |
 //! | no command can be given the key (NUL, not UTF-8), or the arguments are too long | is rejected |
+//! | a value of the object's begins with `-`, and an argument with it, which could be taken for an option | is rejected |
 //!
 //! When it is to stop (the time is up, the lease ends, the worker is stopped), its process group is sent SIGTERM, and gets the
 //! grace of the contract, as far as its lease and the worker's own time allow. When it ends, when the grace is over, and at once
@@ -33,7 +35,7 @@
 //! whose parent, this program, was itself killed by SIGKILL, lives on: what has an effect must be guarded with the
 //! attempt.
 
-use std::{ffi::OsString, io, os::unix::process::ExitStatusExt as _, time::Duration};
+use std::{ffi::OsString, io, os::unix::process::ExitStatusExt as _, path::Path, time::Duration};
 
 use async_trait::async_trait;
 use identity_core::{
@@ -45,7 +47,8 @@ use serde_json::json;
 use tokio::process::Command;
 
 use crate::{
-    fetch::LocalCopy,
+    fetch::fetch,
+    folder::{RunFolder, WorkingFolder},
     process::{self, Ended, ProcessError, Tail},
 };
 
@@ -59,29 +62,56 @@ const TOLD: usize = 2 * 1024;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exec {
     spec: ExecSpec,
+    working: WorkingFolder,
 }
 
 impl Exec {
-    /// The command of a contract's `[job]`.
-    pub fn new(spec: ExecSpec) -> Self {
-        Self { spec }
+    /// The command of a contract's `[job]`, and where it runs.
+    pub fn new(spec: ExecSpec, working: WorkingFolder) -> Self {
+        Self { spec, working }
     }
 
-    fn command(&self, values: &Values<'_>) -> (String, Command) {
-        let mut words = self.spec.words().iter();
-        let mut word = || {
-            words
-                .next()
-                .map(|word| word.render(|name| values.get(name)))
+    fn command(&self, values: &Values<'_>, folder: &Path) -> Result<(String, Command), JobError> {
+        let words = self.words(values)?;
+        let mut words = words.into_iter();
+        let program = words.next().unwrap_or_default();
+        let mut command = match self.working {
+            WorkingFolder::Inherited => Command::new(&program),
+            WorkingFolder::Private => {
+                // A path is this program's: from the private folder it would lead elsewhere.
+                let mut command = Command::new(if program.contains('/') {
+                    std::path::absolute(&program).map_err(no_folder)?
+                } else {
+                    program.clone().into()
+                });
+                command.current_dir(folder);
+                command
+            }
         };
-        let program = word().unwrap_or_default();
-        let mut command = Command::new(&program);
-        command.args(std::iter::from_fn(word));
-        for name in foreign(std::env::vars_os().map(|(name, _)| name)) {
-            command.env_remove(name);
-        }
-        command.envs(values.environment());
-        (program, command)
+        command
+            .args(words)
+            .env_clear()
+            .envs(inherited(&self.spec, std::env::vars_os()))
+            .envs(values.environment())
+            .env("TMPDIR", folder);
+        Ok((program, command))
+    }
+
+    /// The program and its arguments, none of which the object's name makes an option:
+    /// <https://pubs.opengroup.org/onlinepubs/9799919799/basedefs/V1_chap12.html>.
+    fn words(&self, values: &Values<'_>) -> Result<Vec<String>, JobError> {
+        let words = self.spec.words().iter().enumerate();
+        let rendered = words.map(|(index, word)| {
+            let rendered = word.render(|name| values.get(name));
+            match self.spec.may_be_option(index) {
+                Some(value) if rendered.starts_with('-') => Err(JobError::permanent(format!(
+                    "{value} begins with \"-\", and the command may take it for an option: where it takes none after \"--\", \
+                     write that before it in job.exec, or \"./{value}\""
+                ))),
+                _ => Ok(rendered),
+            }
+        });
+        rendered.collect()
     }
 
     fn outcome(&self, program: &str, ended: &Ended) -> Result<Output, JobError> {
@@ -117,11 +147,12 @@ impl Job for Exec {
 
     async fn run(&self, lease: &Lease, context: &JobContext) -> Result<Output, JobError> {
         let mut values = Values::new(lease, context)?;
+        let folder = RunFolder::new().map_err(no_folder)?;
         let copy;
         if self.spec.uses(Placeholder::Path) {
-            copy = LocalCopy::fetch(&*context.objects, &context.object).await?;
-            values.path = Some(copy.path().to_str().ok_or_else(|| {
-                let path = copy.path().display();
+            copy = fetch(&*context.objects, &context.object, folder.path()).await?;
+            values.path = Some(copy.to_str().ok_or_else(|| {
+                let path = copy.display();
                 let message = format!("the temporary folder's path {path} is not UTF-8");
                 JobError::Machine {
                     message,
@@ -129,7 +160,7 @@ impl Job for Exec {
                 }
             })?);
         }
-        let (program, command) = self.command(&values);
+        let (program, command) = self.command(&values, folder.path())?;
         match process::run(command, &context.stopping).await {
             Ok(ended) => self.outcome(&program, &ended),
             Err(error) => Err(process_error(&program, error)),
@@ -208,9 +239,22 @@ impl<'a> Values<'a> {
     }
 }
 
-/// The variables that would pass for ours.
-fn foreign(names: impl Iterator<Item = OsString>) -> impl Iterator<Item = OsString> {
-    names.filter(|name| name.as_encoded_bytes().starts_with(PREFIX.as_bytes()))
+/// Of these variables, those that a command inherits: none that would pass for ours.
+fn inherited(
+    spec: &ExecSpec,
+    variables: impl Iterator<Item = (OsString, OsString)>,
+) -> impl Iterator<Item = (OsString, OsString)> {
+    variables.filter(|(name, _)| {
+        let name = name.to_string_lossy();
+        !name.starts_with(PREFIX) && spec.inherits(&name)
+    })
+}
+
+fn no_folder(source: io::Error) -> JobError {
+    JobError::Machine {
+        message: "no temporary folder can be had on this machine".to_owned(),
+        source: Some(Box::new(source)),
+    }
 }
 
 fn process_error(program: &str, error: ProcessError) -> JobError {

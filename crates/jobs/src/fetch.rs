@@ -1,4 +1,4 @@
-//! A local copy of exactly one version of an object, in a temporary folder of its own.
+//! A local copy of exactly one version of an object.
 
 use std::{
     error::Error,
@@ -13,10 +13,7 @@ use identity_core::{
     job::JobError,
     object::{ObjectError, ObjectStore, ObjectStream},
 };
-use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader};
-
-use crate::leftovers;
 
 /// The longest file name of the usual file systems, in bytes.
 const NAME_MAX: usize = 255;
@@ -24,55 +21,24 @@ const NAME_MAX: usize = 255;
 /// How much is written at once, in bytes.
 const CHUNK: usize = 1024 * 1024;
 
-/// A copy that lives until this is dropped.
-#[derive(Debug)]
-pub(crate) struct LocalCopy {
-    path: PathBuf,
-    folder: TempDir,
-}
-
-impl LocalCopy {
-    /// Reads exactly this version into a fresh folder that only this user may enter.
-    pub(crate) async fn fetch(
-        objects: &dyn ObjectStore,
-        object: &ObjectVersion,
-    ) -> Result<Self, JobError> {
-        let stream = objects
-            .read(object)
-            .await
-            .map_err(|error| unread(object, error))?;
-        let io = |error| unwritten(object, error);
-        let folder = tempfile::Builder::new()
-            .prefix(&leftovers::prefix())
-            .tempdir()
-            .map_err(io)?;
-        let path = folder
-            .path()
-            .join(file_name(object.address.key.exact_bytes()));
-        let copy = Self { path, folder };
-        let mut file = tokio::fs::File::from_std(fs::File::create_new(&copy.path).map_err(io)?);
-        write(object, stream, &mut file).await?;
-        Ok(copy)
-    }
-
-    /// The file.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-}
-
-impl Drop for LocalCopy {
-    fn drop(&mut self) {
-        // A process that was just killed may still finish the one call it is in, and so put a file into a folder that is
-        // being emptied. It makes no second one.
-        let removed = fs::remove_dir_all(self.folder.path())
-            .or_else(|_| fs::remove_dir_all(self.folder.path()));
-        if let Err(error) = removed
-            && error.kind() != io::ErrorKind::NotFound
-        {
-            tracing::warn!(folder = %self.folder.path().display(), %error, "a temporary folder stays behind");
-        }
-    }
+/// Reads exactly this version into a file below `folder`, which is the run's own. It lies in a folder by itself, for the
+/// files that a program puts beside it.
+pub(crate) async fn fetch(
+    objects: &dyn ObjectStore,
+    object: &ObjectVersion,
+    folder: &Path,
+) -> Result<PathBuf, JobError> {
+    let stream = objects
+        .read(object)
+        .await
+        .map_err(|error| unread(object, error))?;
+    let io = |error| unwritten(object, error);
+    let folder = folder.join("object");
+    fs::create_dir(&folder).map_err(io)?;
+    let path = folder.join(file_name(object.address.key.exact_bytes()));
+    let mut file = tokio::fs::File::from_std(fs::File::create_new(&path).map_err(io)?);
+    write(object, stream, &mut file).await?;
+    Ok(path)
 }
 
 /// Writes what is read, and keeps apart which of the two fails.
@@ -170,6 +136,7 @@ mod tests {
     use tokio::io::AsyncReadExt as _;
 
     use super::*;
+    use crate::folder::RunFolder;
 
     type Read = Box<dyn FnOnce() -> Result<ObjectStream, ObjectError> + Send>;
 
@@ -253,15 +220,15 @@ mod tests {
             },
             object("a/b/scene 1.tif"),
         );
-        let copy = LocalCopy::fetch(&store, &object).await.unwrap();
+        let folder = RunFolder::new().unwrap();
+        let copy = fetch(&store, &object, folder.path()).await.unwrap();
         assert_eq!(*store.asked.lock().unwrap(), Some(object));
-        assert_eq!(fs::read(copy.path()).unwrap(), bytes);
-        assert_eq!(copy.path().file_name(), Some(OsStr::new("scene 1.tif")));
-        assert!(copy.path().is_absolute());
-        let folder = copy.path().parent().unwrap().to_owned();
-        fs::write(folder.join("left by the job"), "x").unwrap();
-        drop(copy);
-        assert!(!folder.exists());
+        assert_eq!(fs::read(&copy).unwrap(), bytes);
+        assert_eq!(copy, folder.path().join("object/scene 1.tif"));
+        assert!(copy.is_absolute());
+        fs::write(copy.with_extension("left by the job"), "x").unwrap();
+        drop(folder);
+        assert!(!copy.parent().unwrap().parent().unwrap().exists());
     }
 
     #[tokio::test]
@@ -274,7 +241,9 @@ mod tests {
                 Ok(broken(b"", io::Error::other(inner)))
             }),
         ] {
-            let error = LocalCopy::fetch(&store, &object("k")).await.unwrap_err();
+            let folder = RunFolder::new().unwrap();
+            let fetched = fetch(&store, &object("k"), folder.path()).await;
+            let error = fetched.unwrap_err();
             assert!(matches!(error, JobError::SourceChanged), "{error:?}");
         }
     }
@@ -290,7 +259,9 @@ mod tests {
             Once::new(move || Ok(broken(b"some", io::Error::other(unavailable())))),
             Once::new(|| Ok(broken(b"some", io::ErrorKind::StorageFull.into()))),
         ] {
-            let error = LocalCopy::fetch(&store, &object("k")).await.unwrap_err();
+            let folder = RunFolder::new().unwrap();
+            let fetched = fetch(&store, &object("k"), folder.path()).await;
+            let error = fetched.unwrap_err();
             assert!(
                 matches!(
                     error,

@@ -1,4 +1,4 @@
-//! Folders of local copies that a process left behind because it was killed.
+//! Folders of runs that a process left behind because it was killed.
 
 use std::{ffi::OsStr, fs, path::Path, process};
 
@@ -9,7 +9,7 @@ pub(crate) fn prefix() -> String {
     format!("{PREFIX}{}-", process::id())
 }
 
-/// Removes from a temporary folder what processes that are gone left there, before this one makes copies of its own. For a
+/// Removes from a temporary folder what processes that are gone left there, before this one makes its own. For a
 /// folder that only processes of this machine use.
 ///
 /// Lambda starts a function that was killed (out of memory, out of time) anew in the same environment and keeps its `/tmp`:
@@ -23,7 +23,7 @@ pub fn remove(folder: &Path) {
         let Some(owner) = owner(&entry.file_name()) else {
             continue;
         };
-        // The number of a killed process may by now be that of this one, which has no copies yet.
+        // The number of a killed process may by now be that of this one, which has none yet.
         let is_alive =
             owner != process::id() && Path::new("/proc").join(owner.to_string()).exists();
         if is_alive {

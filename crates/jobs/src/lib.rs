@@ -7,6 +7,7 @@ pub mod exec;
 pub mod leftovers;
 
 mod fetch;
+mod folder;
 mod process;
 
 use std::sync::Arc;
@@ -19,6 +20,8 @@ use identity_core::{
 
 use self::{dispatch::Dispatch, exec::Exec};
 
+pub use self::folder::WorkingFolder;
+
 /// A pipeline hands its jobs on, and it is not said where to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
@@ -26,14 +29,18 @@ use self::{dispatch::Dispatch, exec::Exec};
 )]
 pub struct NoQueue;
 
-/// The job that a contract asks for; `queue` is where jobs are handed to, if they are.
+/// The job that a contract asks for; `queue` is where jobs are handed to, if they are, and `working` where commands run.
 ///
 /// # Errors
 ///
 /// [`NoQueue`].
-pub fn of(spec: &JobSpec, queue: Option<Arc<dyn Outbox>>) -> Result<Arc<dyn Job>, NoQueue> {
+pub fn of(
+    spec: &JobSpec,
+    queue: Option<Arc<dyn Outbox>>,
+    working: WorkingFolder,
+) -> Result<Arc<dyn Job>, NoQueue> {
     Ok(match spec.work() {
         Work::Dispatch => Arc::new(Dispatch::new(queue.ok_or(NoQueue)?)),
-        Work::Exec(command) => Arc::new(Exec::new(command.clone())),
+        Work::Exec(command) => Arc::new(Exec::new(command.clone(), working)),
     })
 }

@@ -26,8 +26,9 @@ const PAGE: u32 = 1_000;
 /// Every bucket that the credentials may read, in the client's region. Which buckets an event may name is for the gate's
 /// allow-list to say.
 ///
-/// What the credentials need: `GetObject`, with versioning also `GetObjectVersion`, and `ListBucket` on the bucket, without
-/// which S3 answers 403 instead of 404 for an object that is gone, and lists nothing. A bucket that is not there is no object
+/// What the credentials need: `GetObject`, with versioning also `GetObjectVersion`, and `ListBucket` for what begins as the
+/// keys do. S3 answers 404 for an object that is gone if the whole bucket may be listed, and 403 otherwise: a listing of the
+/// key alone tells then. A bucket that is not there is no object
 /// that is gone: the store is unavailable then, since the endpoint or the account may be the wrong one.
 #[derive(Debug, Clone)]
 pub struct S3Objects {
@@ -61,6 +62,7 @@ impl ObjectStore for S3Objects {
             Err(error) => {
                 return match status(&error) {
                     Some(404) => self.none_in(address).await,
+                    Some(403) if self.lists_none(address, key).await => Ok(None),
                     _ => Err(refused(address, error, READING)),
                 };
             }
@@ -192,10 +194,34 @@ impl S3Objects {
     async fn none_in(&self, address: &ObjectAddress) -> Result<Option<Head>, ObjectError> {
         let request = self.client.head_bucket().bucket(&address.container);
         match request.send().await {
-            Err(error) if status(&error) == Some(404) => {
-                Err(ObjectError::unavailable(address, Unusable::NoBucket))
-            }
-            _ => Ok(None),
+            Ok(_) => Ok(None),
+            Err(error) => match status(&error) {
+                Some(404) => Err(ObjectError::unavailable(address, Unusable::NoBucket)),
+                // It is there, and may not be asked for.
+                Some(403) => Ok(None),
+                _ => Err(refused(address, error, LISTING)),
+            },
+        }
+    }
+
+    /// Whether S3 lists no object with this key. To who may list only what begins so, it does not say that one is gone:
+    /// <https://docs.aws.amazon.com/AmazonS3/latest/API/API_HeadObject.html>
+    async fn lists_none(&self, address: &ObjectAddress, key: &str) -> bool {
+        let request = self
+            .client
+            .list_objects_v2()
+            .bucket(&address.container)
+            .prefix(key)
+            .max_keys(1)
+            .encoding_type(EncodingType::Url);
+        let Ok(page) = request.send().await else {
+            return false;
+        };
+        // In S3's order none that begins with this key is before it.
+        match page.contents().first() {
+            None => page.key_count() == Some(0),
+            Some(object) => entry(address, key, &page, object)
+                .is_ok_and(|listed| listed.address.key != address.key),
         }
     }
 }
@@ -242,8 +268,16 @@ fn status<E>(error: &SdkError<E>) -> Option<u16> {
 }
 
 /// What credentials need for one object.
-const READING: &str = "these credentials need s3:GetObject (with versioning, s3:GetObjectVersion); without s3:ListBucket on \
-                       the bucket, S3 answers so for an object that is gone, too";
+const READING: &str = "these credentials need s3:GetObject (with versioning, s3:GetObjectVersion); without s3:ListBucket for \
+                       its key, S3 answers so for an object that is gone, too";
+
+/// What an object needs that is in an archive: <https://docs.aws.amazon.com/AmazonS3/latest/userguide/restoring-objects.html>
+const ARCHIVED: &str =
+    "the object is archived, and cannot be read before it is restored (aws s3api restore-object)";
+
+/// What credentials need for an object that a key of KMS encrypts.
+const DECRYPTING: &str =
+    "these credentials need kms:Decrypt on the key that encrypts the object, which must be enabled";
 
 /// What credentials need for a listing.
 const LISTING: &str = "these credentials need s3:ListBucket on the bucket, to list what begins so";
@@ -253,7 +287,11 @@ fn refused<E>(address: &ObjectAddress, error: SdkError<E>, needed: &str) -> Obje
 where
     E: ProvideErrorMetadata + std::error::Error + Send + Sync + 'static,
 {
+    let of_key = error.code().is_some_and(|code| code.starts_with("KMS."))
+        || error.message().is_some_and(|said| said.contains("kms:"));
     let hint = match status(&error) {
+        _ if error.code() == Some("InvalidObjectState") => ARCHIVED.to_owned(),
+        _ if of_key => DECRYPTING.to_owned(),
         Some(301 | 307) => {
             let region = error
                 .raw_response()

@@ -101,3 +101,40 @@ fn completions_are_printed_for_every_shell() {
         assert!(ran.code == 0 && ran.out.contains("firstclaim"), "{ran:?}");
     }
 }
+
+#[test]
+fn the_picture_of_a_folder_is_no_job_unless_the_contract_wants_it() {
+    let bench = Workbench::new("exec = ['true']");
+    let told = |key: &str, size: u64| {
+        let event = notification(&[record(key, "e1")])
+            .replace(r#""eTag":"e1""#, &format!(r#""eTag":"e1","size":{size}"#));
+        bench.write("event.json", event);
+        let (_, told) = explained(&bench, &["event.json"]);
+        let ran = bench.run(&["run", "event.json"]);
+        (
+            told["selected"].as_str().unwrap().to_owned(),
+            ran.last_line().to_owned(),
+        )
+    };
+    for key in ["in/", "in/sub_%24folder%24"] {
+        let (selected, counts) = told(key, 0);
+        assert!(selected.starts_with("no: "), "{key}: {selected}");
+        assert!(
+            counts.contains("processed=0") && counts.contains("ignored=1"),
+            "{key}: {counts}"
+        );
+    }
+    for (key, size) in [("in/", 1), ("in/a.shp", 0)] {
+        let (selected, counts) = told(key, size);
+        assert_eq!(selected, "yes", "{key}");
+        assert!(counts.contains("processed=1"), "{key}: {counts}");
+    }
+    let contract = bench.read("pipeline.toml");
+    bench.write(
+        "pipeline.toml",
+        format!("{contract}\n[select]\nfolders = true\n"),
+    );
+    let (selected, counts) = told("out/", 0);
+    assert_eq!(selected, "yes");
+    assert!(counts.contains("processed=1"), "{counts}");
+}

@@ -98,6 +98,7 @@ fn response(reply: &Reply) -> Value {
 /// The items of a file. One kind of message names no account, so one is assumed.
 fn items_of(name: &str) -> Vec<Item> {
     let context = ReadContext {
+        s3_keys: None,
         azure_account: Some("acct"),
     };
     read_in(

@@ -1,5 +1,6 @@
 //! `cargo xtask test [SUITE]…`: every check of the workspace, with all the set-up that it needs.
 
+mod checkov;
 mod steps;
 mod suites;
 mod vectors;
@@ -81,6 +82,9 @@ fn run(suite: &Suite, selection: &Selection, steps: &mut Steps) -> Result<()> {
     }
     steps.run(&format!("tests of {}", suite.name), &mut test)?;
     drop(servers);
+    if suite.has_terraform() {
+        steps.time("checkov", checkov::check)?;
+    }
     if suite.is_plain() {
         // Millions of steps: the proofs have a profile of their own.
         let proof = ["test", "--locked", "--profile", "proof", "-p", "proof"];

@@ -80,6 +80,11 @@ impl Suite {
     pub(super) fn is_plain(&self) -> bool {
         self.packages.is_empty()
     }
+
+    /// Whether `deploy/aws` is part of it.
+    pub(super) fn has_terraform(&self) -> bool {
+        self.name == AWS.name
+    }
 }
 
 /// What is built together. Suites with servers are: each choice of packages and features builds dependencies anew.

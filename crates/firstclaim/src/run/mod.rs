@@ -30,7 +30,7 @@ pub(crate) async fn run(args: RunArgs, settings: Settings) -> Result<Ended, Fail
     };
     let store = stores::parse(&args.store.store)?;
     // Everything that can be wrong with the arguments is found before the store is touched.
-    let sources = Sources::open(&args.sources, store.files(), settings.azure_account.clone())?;
+    let sources = Sources::open(&args.sources, store.files(), settings.clone())?;
     if sources.has_folders() && contract.scheme() == Scheme::Ingest {
         return Err(Failure::usage(
             "the scheme ingest derives IDs of S3 objects only: it has none for files in a folder",
@@ -45,7 +45,8 @@ pub(crate) async fn run(args: RunArgs, settings: Settings) -> Result<Ended, Fail
     let providers = Providers {
         claims: store.open().await?,
         objects,
-        job: jobs::of(&spec, queue).map_err(|error| Failure::usage(error.to_string()))?,
+        job: jobs::of(&spec, queue, jobs::WorkingFolder::Inherited)
+            .map_err(|error| Failure::usage(error.to_string()))?,
         max_run: spec.timeout(),
         redrives: None,
     };

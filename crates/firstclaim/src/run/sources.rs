@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use host::settings::Settings;
 use identity_core::{
     event::{Carriers, Item, Origin, ReadContext, Reading, StorageEvent},
     identity::ObjectAddress,
@@ -23,7 +24,7 @@ pub(crate) struct Sources {
     /// Files in a folder that are the claim store's, not objects.
     own: Vec<PathBuf>,
     /// What the events leave to configuration.
-    azure_account: Option<String>,
+    settings: Settings,
 }
 
 #[derive(Debug)]
@@ -44,12 +45,11 @@ pub(crate) enum Found {
 }
 
 impl Sources {
-    /// Checks what is named. `own` are files that are never objects; blobs whose event names no account are in
-    /// `azure_account`.
+    /// Checks what is named. `own` are files that are never objects; `settings` say what events leave to configuration.
     pub(crate) fn open(
         paths: &[PathBuf],
         own: Vec<PathBuf>,
-        azure_account: Option<String>,
+        settings: Settings,
     ) -> Result<Self, Failure> {
         let named = paths
             .iter()
@@ -58,7 +58,7 @@ impl Sources {
         Ok(Self {
             named,
             own,
-            azure_account,
+            settings,
         })
     }
 
@@ -84,17 +84,14 @@ impl Sources {
         let Self {
             named,
             own,
-            azure_account,
+            settings,
         } = self;
         named
             .into_iter()
             .flat_map(move |source| -> Box<dyn Iterator<Item = Found>> {
                 match source {
                     Source::File(path) => {
-                        let context = ReadContext {
-                            azure_account: azure_account.as_deref(),
-                        };
-                        Box::new(events(&path, &context).into_iter())
+                        Box::new(events(&path, &settings.read_context()).into_iter())
                     }
                     Source::Folder(folder) => Box::new(objects(folder.walk(), folder, own.clone())),
                 }

@@ -144,6 +144,11 @@ pub enum Claimed {
         /// What differs.
         differing: Vec<&'static str>,
     },
+    /// Its holder went away without a word, and the caller runs other jobs, too. Nothing was written.
+    Abandoned {
+        /// What stands under the key.
+        record: Box<Record>,
+    },
 }
 
 /// Whether a holder's write took place.
@@ -232,7 +237,7 @@ impl Claims {
         &self.clock
     }
 
-    /// Claims `key` for the job that `object` and `pipeline` describe.
+    /// Claims `key` for the job that `object` and `pipeline` describe. Never [`Claimed::Abandoned`].
     ///
     /// # Errors
     ///
@@ -243,10 +248,36 @@ impl Claims {
         object: &RecordedObject,
         pipeline: &RecordedPipeline,
     ) -> Result<Claimed, ClaimError> {
+        let call = |owner, terms| Claiming::new(owner, object.clone(), pipeline.clone(), terms);
+        self.claim_by(key, call).await
+    }
+
+    /// [`Claims::claim`] for a process that runs other jobs beside this one: what a dead holder left is not taken over.
+    ///
+    /// # Errors
+    ///
+    /// As [`Claims::claim`].
+    pub async fn claim_beside_others(
+        &self,
+        key: &ClaimKey,
+        object: &RecordedObject,
+        pipeline: &RecordedPipeline,
+    ) -> Result<Claimed, ClaimError> {
+        let call = |owner, terms| {
+            Claiming::new(owner, object.clone(), pipeline.clone(), terms).beside_others()
+        };
+        self.claim_by(key, call).await
+    }
+
+    async fn claim_by(
+        &self,
+        key: &ClaimKey,
+        call: impl FnOnce(Owner, Terms) -> Claiming,
+    ) -> Result<Claimed, ClaimError> {
         let owner = self.entropy.owner().map_err(ClaimError::Entropy)?;
         let started = self.clock.monotonic();
         let terms = self.terms_from(started);
-        let mut call = Claiming::new(owner, object.clone(), pipeline.clone(), terms);
+        let mut call = call(owner, terms);
         let mut conversation = Conversation::new(self, key);
         let mut step = call.start(self.clock.unix_millis());
         let outcome = loop {
@@ -277,6 +308,7 @@ impl Claims {
             ClaimOutcome::Collapsed { record, differing } => {
                 Claimed::Collapsed { record, differing }
             }
+            ClaimOutcome::Abandoned { record } => Claimed::Abandoned { record },
             ClaimOutcome::Unclear => return Err(conversation.failure()),
         })
     }
@@ -539,5 +571,6 @@ impl<'a> Conversation<'a> {
     }
 }
 
-#[cfg(all(test, feature = "conformance"))]
+#[cfg(test)]
+#[cfg(feature = "conformance")]
 mod tests;

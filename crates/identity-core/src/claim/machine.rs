@@ -118,6 +118,12 @@ pub enum ClaimOutcome {
         /// What differs.
         differing: Vec<&'static str>,
     },
+    /// Its holder went away without a word, and this call is of one that runs other jobs, too ([`Claiming::beside_others`]).
+    /// Nothing was written.
+    Abandoned {
+        /// What stands under the key.
+        record: Box<Record>,
+    },
     /// The store did not say, or the row changed too often.
     Unclear,
 }
@@ -129,6 +135,7 @@ pub struct Claiming {
     object: RecordedObject,
     pipeline: RecordedPipeline,
     terms: Terms,
+    beside_others: bool,
     writes: u32,
     asks: u32,
     /// The record of the last write that was asked for.
@@ -148,9 +155,20 @@ impl Claiming {
             object,
             pipeline,
             terms,
+            beside_others: false,
             writes: 0,
             asks: 0,
             pending: None,
+        }
+    }
+
+    /// The same call by one that runs other jobs beside this one: it does not take over from a holder that went away, for
+    /// the job may have ended its process, and would end the others with it.
+    #[must_use]
+    pub fn beside_others(self) -> Self {
+        Self {
+            beside_others: true,
+            ..self
         }
     }
 
@@ -224,6 +242,9 @@ impl Claiming {
                 let rejected = self.exhausted(record, now);
                 self.put(rejected, Precondition::Unchanged(row.version))
             }
+            Status::Processing if self.beside_others => Step::Finished(ClaimOutcome::Abandoned {
+                record: Box::new(row.record),
+            }),
             Status::Processing | Status::Failed | Status::Waiting => {
                 let taken = self.claimed(Some(record), now);
                 self.put(taken, Precondition::Unchanged(row.version))

@@ -8,6 +8,10 @@ use std::net::IpAddr;
 use super::{ReadError, error::excerpt};
 use crate::identity::{ObjectKey, Refusal, decode::percent_decode, event_grid_url};
 
+/// The container of blobs whose URL names none. Their names hold no `/` ("Naming and referencing containers, blobs, and
+/// metadata", <https://learn.microsoft.com/rest/api/storageservices/naming-and-referencing-containers--blobs--and-metadata>;
+/// "Working with the root container").
+const ROOT: &str = "$root";
 /// What stands for a character that was lost.
 const LOST: char = '\u{fffd}';
 
@@ -55,18 +59,21 @@ impl<'a> BlobUrl<'a> {
         Some(Self { account, path })
     }
 
-    /// Container and name, decoded once; `None` if they are not there, or not UTF-8.
+    /// Container and name, decoded once; `None` if no name is there, or it is not UTF-8.
     fn decoded(&self) -> Option<(String, String)> {
         let path = String::from_utf8(percent_decode(self.path)).ok()?;
-        let (container, name) = path.split_once('/')?;
+        let (container, name) = path.split_once('/').unwrap_or((ROOT, &path));
         (!container.is_empty() && !name.is_empty()).then(|| (container.to_owned(), name.to_owned()))
     }
 
     fn says(&self, container: &str, name: &str) -> bool {
         let same = |path: &[u8]| {
-            path.strip_prefix(container.as_bytes())
+            let in_root = container == ROOT && path == name.as_bytes();
+            let in_container = path
+                .strip_prefix(container.as_bytes())
                 .and_then(|rest| rest.strip_prefix(b"/"))
-                == Some(name.as_bytes())
+                == Some(name.as_bytes());
+            in_root || in_container
         };
         same(self.path.as_bytes()) || same(&percent_decode(self.path))
     }
@@ -124,6 +131,8 @@ pub(super) fn of_uri(uri: &str, field: &'static str) -> Result<Blob, ReadError> 
 
 fn blob(container: String, name: String, url: Option<&str>, agreed: bool) -> Blob {
     let (raw, refused_by_reference) = match url.map(event_grid_url::container_and_name) {
+        // Without a container, Python takes the name for one.
+        Some(Ok((raw, nothing))) if container == ROOT && nothing.is_empty() => (Some(raw), None),
         Some(Ok((_, raw))) => (Some(raw), None),
         Some(Err(refusal)) => (None, Some(refusal)),
         None => (None, None),
@@ -222,6 +231,47 @@ mod tests {
     }
 
     #[test]
+    fn a_url_without_a_container_names_the_root_container() {
+        let subject = "/blobServices/default/containers/$root/blobs/my roads.shp";
+        for path in [
+            "my%20roads.shp",
+            "my roads.shp",
+            "$root/my%20roads.shp",
+            "%24root/my%20roads.shp",
+        ] {
+            let blob =
+                of_event(subject, Some(&format!("{HOST}{path}")), "data.url", false).unwrap();
+            assert_eq!(
+                (&*blob.container, blob.key.exact(), blob.agreed),
+                ("$root", Some("my roads.shp"), true),
+                "{path}"
+            );
+            let raw = path.rsplit('/').next().unwrap();
+            assert_eq!(blob.key.raw(), raw);
+            let uri = of_uri(&format!("{HOST}{path}"), "Metadata.Uri").unwrap();
+            assert_eq!(
+                (&*uri.container, uri.key.exact()),
+                ("$root", Some("my roads.shp")),
+                "{path}"
+            );
+        }
+        let emulated = of_uri(
+            "http://127.0.0.1:10000/devstoreaccount1/a.shp",
+            "Metadata.Uri",
+        )
+        .unwrap();
+        assert_eq!(
+            (&*emulated.container, emulated.key.exact()),
+            ("$root", Some("a.shp"))
+        );
+        for path in ["other.shp", "c/my%20roads.shp"] {
+            let blob =
+                of_event(subject, Some(&format!("{HOST}{path}")), "data.url", false).unwrap();
+            assert!(!blob.agreed, "{path}");
+        }
+    }
+
+    #[test]
     fn a_subject_that_names_no_blob_is_told() {
         for subject in [
             "",
@@ -283,7 +333,7 @@ mod tests {
         assert_eq!(blob.key.exact(), Some("a%20?b+c"));
         for uri in [
             "",
-            "https://h.blob.x/c",
+            "https://h.blob.x/",
             "https://h.blob.x/c/",
             "https://h.blob.x/c/%FF",
         ] {

@@ -26,6 +26,8 @@ struct Envelope<'a> {
     records: List<Box<Record<'a>>>,
     #[serde(borrow, rename = "Messages")]
     messages: List<Box<Record<'a>>>,
+    #[serde(borrow, rename = "receivedMessages")]
+    received_messages: List<Box<Record<'a>>>,
 
     #[serde(borrow, rename = "Type")]
     sns_type: Text<'a>,
@@ -67,7 +69,8 @@ struct Record<'a> {
         rename = "receiptHandle",
         alias = "ReceiptHandle",
         alias = "PopReceipt",
-        alias = "popReceipt"
+        alias = "popReceipt",
+        alias = "ackId"
     )]
     receipt_handle: Raw<'a>,
     #[serde(borrow, alias = "Body")]
@@ -102,7 +105,13 @@ struct Record<'a> {
     #[serde(borrow, rename = "MessageText", alias = "messageText")]
     message_text: Raw<'a>,
     #[serde(borrow)]
+    content: Raw<'a>,
+    #[serde(borrow, rename = "dequeueCount")]
+    dequeue_count: Raw<'a>,
+    #[serde(borrow)]
     message: Raw<'a>,
+    #[serde(borrow, rename = "publishTime")]
+    publish_time: Raw<'a>,
     #[serde(borrow, rename = "Metadata")]
     metadata: Raw<'a>,
     #[serde(borrow)]
@@ -128,7 +137,8 @@ struct Handles<'a> {
         rename = "receiptHandle",
         alias = "ReceiptHandle",
         alias = "PopReceipt",
-        alias = "popReceipt"
+        alias = "popReceipt",
+        alias = "ackId"
     )]
     receipt_handle: Raw<'a>,
     #[serde(borrow, alias = "Attributes")]
@@ -147,6 +157,15 @@ impl<'a> Record<'a> {
             response_elements: self.response_elements,
             s3: &self.s3,
         }
+    }
+
+    /// Dead letters of Event Grid have the time of publishing, too.
+    const fn is_pub_sub_message(&self) -> bool {
+        self.publish_time.is_some()
+            && self.message_id.is_some()
+            && self.event_type.is_none()
+            && self.specversion.is_none()
+            && !self.body.is_present()
     }
 
     const fn handles(&self) -> Handles<'a> {
@@ -176,7 +195,7 @@ struct Sns<'a> {
 }
 
 pub(super) fn read(delivery: &Delivery<'_>, context: &ReadContext<'_>) -> Vec<Item> {
-    let mut reader = Reader::new(context.azure_account);
+    let mut reader = Reader::new(context);
     reader.delivery(delivery, &Place::default());
     reader.items
 }
@@ -233,11 +252,18 @@ impl Reader<'_> {
     }
 
     fn envelope(&mut self, envelope: &Envelope<'_>, text: &str, place: &Place) {
-        match (&envelope.records, &envelope.messages) {
-            (List::Absent, List::Absent) => {}
-            (records, List::Absent) => return self.list(records, "Records", text, place),
-            (List::Absent, messages) => return self.list(messages, "Messages", text, place),
-            (_, _) => return self.unknown(text, place),
+        let lists = [
+            ("Records", &envelope.records),
+            ("Messages", &envelope.messages),
+            ("receivedMessages", &envelope.received_messages),
+        ];
+        let mut lists = lists
+            .into_iter()
+            .filter(|(_, list)| !matches!(list, List::Absent));
+        match (lists.next(), lists.next()) {
+            (None, _) => {}
+            (Some((field, list)), None) => return self.list(list, field, text, place),
+            (Some(_), Some(_)) => return self.unknown(text, place),
         }
         if envelope.sns_type.is_present()
             && (envelope.topic_arn.is_present() || envelope.message.is_present())
@@ -337,6 +363,10 @@ impl Reader<'_> {
         let place = &place_of(&record.handles(), index, place);
         if record.message_text.is_some() {
             self.queue_message(text(), place);
+        } else if record.content.is_some() && record.dequeue_count.is_some() {
+            self.printed_queue_message(text(), place);
+        } else if record.is_pub_sub_message() {
+            self.pub_sub_message(text(), place);
         } else if record.message_id.is_some() || record.body.is_present() {
             self.carried(Carrier::Sqs, "body", &record.body, text, place);
         } else if record.sns.is_present() {
@@ -349,7 +379,8 @@ impl Reader<'_> {
         } else if is_test_event(record) {
             self.push(Reading::Ignored(Ignored::TestEvent), place);
         } else if record.s3.is_present() || record.event_name.is_present() {
-            self.push_result(s3::record(&record.notification()), text, place);
+            let read = s3::record(&record.notification(), &self.s3_keys);
+            self.push_result(read, text, place);
         } else {
             self.of_another_cloud(record, text(), place);
         }
@@ -450,20 +481,22 @@ fn element_texts(text: &str) -> Option<Vec<&RawValue>> {
         records: Raw<'a>,
         #[serde(borrow, rename = "Messages")]
         messages: Raw<'a>,
+        #[serde(borrow, rename = "receivedMessages")]
+        received_messages: Raw<'a>,
     }
     let list = match json::kind(text) {
         json::ARRAY => text,
-        json::OBJECT => match serde_json::from_str(text).ok()? {
-            Lists {
-                records: Some(list),
-                messages: None,
+        json::OBJECT => {
+            let lists: Lists<'_> = serde_json::from_str(text).ok()?;
+            let mut lists = [lists.records, lists.messages, lists.received_messages]
+                .into_iter()
+                .flatten();
+            let list = lists.next()?.get();
+            if lists.next().is_some() || json::kind(list) != json::ARRAY {
+                return None;
             }
-            | Lists {
-                records: None,
-                messages: Some(list),
-            } if json::kind(list.get()) == json::ARRAY => list.get(),
-            _ => return None,
-        },
+            list
+        }
         _ => return None,
     };
     serde_json::from_str(list).ok()

@@ -170,6 +170,16 @@ pub enum ReadError {
         /// The service, shortened.
         got: String,
     },
+    /// A store of which nobody says whether it encodes keys, and a key that means one object or another by that.
+    #[error(
+        "eventSource is {source_name:?}, and whether it encodes the key {key:?} is not known: FIRSTCLAIM_S3_KEYS can say so"
+    )]
+    UnknownKeyEncoding {
+        /// The record's source, shortened.
+        source_name: String,
+        /// The key as it stands there, shortened.
+        key: String,
+    },
     /// SNS asks for, or reports, a change of a subscription: an operator's business.
     #[error("Type is {got:?}, expected \"Notification\"")]
     NotANotification {

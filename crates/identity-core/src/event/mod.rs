@@ -16,17 +16,19 @@
 //!
 //! Then the body, and at every level anew:
 //!
-//! 3. a list, bare or under `Records` or `Messages`: each element on its own;
+//! 3. a list, bare or under `Records`, `Messages` or `receivedMessages` (what a pull of Pub/Sub answers): each element on
+//!    its own;
 //! 4. an SNS notification (`Type` with `TopicArn` or `Message`): its `Message`, as text of its own;
 //! 5. EventBridge (`detail-type`);
-//! 6. a Storage Queue message (`MessageText`): its text, plain or base64, as text of its own;
+//! 6. a Storage Queue message (`MessageText`; as `az storage message get` prints it, `content` with `dequeueCount`): its
+//!    text, plain or base64, as text of its own; a Pub/Sub message alone (`publishTime`), as in 12;
 //! 7. an SQS message (`body`/`Body`, `messageId`/`MessageId`): its body, as text of its own;
 //! 8. an SNS notification to a function (`Sns`): its `Message`;
 //! 9. Lambda's record of an asynchronous invocation that failed (`requestPayload`): the payload, as text of its own
 //!    (AWS Lambda Developer Guide, "Capturing records of asynchronous invocations");
 //! 10. the test event that S3 sends on configuration (`Event` is `s3:TestEvent`);
 //! 11. an S3 record (`s3` or `eventName`);
-//! 12. a wrapped Pub/Sub push (`message`): a Cloud Storage notification by its attributes, else its `data`, as text of
+//! 12. a wrapped Pub/Sub push, or a message that was pulled (`message`): a Cloud Storage notification by its attributes, else its `data`, as text of
 //!     its own;
 //! 13. an invocation of an Azure Functions custom handler (`Metadata`): the blob that `Metadata.Uri` names, else each
 //!     binding in `Data`, as text of its own or as an HTTP request;
@@ -47,8 +49,9 @@
 //! | innermost envelope | field | encoding | source |
 //! |---|---|---|---|
 //! | S3 record (direct, in SQS, in SNS) | `s3.object.key` | form: `+` is a space, then `%XX` | Amazon S3 User Guide, "Event message structure" |
-//! | the same from MinIO | `s3.object.key` | form, and `/` is `%2F` | MinIO issues 7665, 15200 |
-//! | the same from Ceph (`eventSource` is `ceph:s3`) | `s3.object.key` | none | ceph/ceph, `rgw_pubsub.cc`; suitenumerique/meet issue 1454 |
+//! | the same from MinIO, RustFS, CubeFS | `s3.object.key` | form, and `/` is `%2F` | `s3_keys.rs` |
+//! | the same from Ceph, Storj, Scality, NooBaa | `s3.object.key` | none | `s3_keys.rs` |
+//! | the same from any other `eventSource` | `s3.object.key` | configured ([`S3Keys`]); until then a key with `+` or `%` is unreadable | |
 //! | EventBridge | `detail.object.key` | none | Amazon S3 User Guide, "EventBridge event message structure" (its samples) |
 //! | Cloud Storage resource | `name` | none | googleapis/google-cloudevents, its examples |
 //! | Cloud Storage attributes, no body | `objectId` | none | Cloud Storage documentation, "Pub/Sub notifications" |
@@ -64,7 +67,7 @@
 //! notifications with a payload (`JSON_API_V1`) name the object in the body.
 //!
 //! Event Grid's `data.url` must say what `subject` says: its path, or its path decoded once, equals container and name.
-//! If `subject` holds U+FFFD, the decoded path is the name. If the two disagree, the event has no token, so that the
+//! A URL without a container is one in `$root`. If `subject` holds U+FFFD, the decoded path is the name. If the two disagree, the event has no token, so that the
 //! store is asked for the blob that `subject` names (after a rename: the blob that `destinationUrl` names). The host may be
 //! `.blob.`, `.dfs.` or an emulator's; no part of it but the account reaches the identity, and the account is rather taken
 //! from `topic` or `source`. Under `reference` the key is what Python's `urlparse` leaves of the URL; a URL that it refuses
@@ -111,6 +114,7 @@ pub mod own;
 mod pub_sub;
 mod reader;
 mod s3;
+mod s3_keys;
 mod storage_queue;
 #[cfg(test)]
 mod tests;
@@ -120,6 +124,7 @@ use std::sync::Arc;
 pub use error::{ReadError, Unreadable};
 pub use handshake::Reply;
 pub use own::Redriven;
+pub use s3_keys::S3Keys;
 
 use crate::identity::{ObjectAddress, ObjectVersion, Refusal, Scheme, TokenKind, VersionToken};
 
@@ -148,6 +153,9 @@ pub struct ReadContext<'a> {
     /// The storage account of blobs whose event names none, as a message of the blob trigger's own queue does. Without
     /// it such an event has no account, and `strict` refuses it.
     pub azure_account: Option<&'a str>,
+    /// How stores that imitate S3 write keys, where nobody documents it. Without it a key of theirs that could mean two
+    /// objects cannot be read.
+    pub s3_keys: Option<&'a S3Keys>,
 }
 
 /// What a source handed over: an HTTP request, or the payload alone.

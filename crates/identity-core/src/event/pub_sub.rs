@@ -1,6 +1,8 @@
-//! The wrapped push of Pub/Sub: a message with attributes and data, which may be a Cloud Storage notification.
+//! A message of Pub/Sub, with attributes and data, which may be a Cloud Storage notification: wrapped, as it is pushed and
+//! as a pull hands it over, or alone.
 //!
-//! Source: Pub/Sub documentation, "Create push subscriptions", its message format.
+//! Sources: Pub/Sub documentation, "Create push subscriptions", its message format; REST reference, `ReceivedMessage` and
+//! `PubsubMessage`.
 
 use serde::Deserialize;
 
@@ -44,16 +46,27 @@ struct Attributes<'a> {
 }
 
 impl Reader<'_> {
-    /// A push; `text` is all of it.
+    /// A push, or one message of a pull; `text` is all of it.
     pub(super) fn pub_sub(&mut self, text: &str, place: &Place) {
-        if let Err(error) = self.try_pub_sub(text, place) {
+        let read = json::object(text, "the push").and_then(|push: Push<'_>| {
+            let message = push.message.object("message")?;
+            self.try_pub_sub(message, place)
+        });
+        if let Err(error) = read {
             self.unreadable(error, text, place);
         }
     }
 
-    fn try_pub_sub(&mut self, text: &str, place: &Place) -> Result<(), ReadError> {
-        let push: Push<'_> = json::object(text, "the push")?;
-        let message = push.message.object("message")?;
+    /// A message without anything around it; `text` is all of it.
+    pub(super) fn pub_sub_message(&mut self, text: &str, place: &Place) {
+        let read = json::object(text, "the message")
+            .and_then(|message: Message<'_>| self.try_pub_sub(&message, place));
+        if let Err(error) = read {
+            self.unreadable(error, text, place);
+        }
+    }
+
+    fn try_pub_sub(&mut self, message: &Message<'_>, place: &Place) -> Result<(), ReadError> {
         let notice = match &message.attributes {
             Json::Absent => None,
             attributes => notice(attributes.object("message.attributes")?)?,

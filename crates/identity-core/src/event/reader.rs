@@ -1,8 +1,10 @@
 //! What reading gathers, and where in the delivery it is. What is read where is the envelopes' own.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
-use super::{Carrier, Carriers, Item, MAX_ITEMS, Origin, ReadError, Reading, Unreadable};
+use super::{
+    Carrier, Carriers, Item, MAX_ITEMS, Origin, ReadContext, ReadError, Reading, S3Keys, Unreadable,
+};
 
 /// Where the reader is.
 #[derive(Default)]
@@ -31,13 +33,17 @@ pub(super) struct Reader<'c> {
     pub(super) items: Vec<Item>,
     /// The storage account of blobs whose event names none.
     pub(super) azure_account: Option<&'c str>,
+    /// How stores write keys, as far as that is configured.
+    pub(super) s3_keys: Cow<'c, S3Keys>,
 }
 
 impl<'c> Reader<'c> {
-    pub(super) fn new(azure_account: Option<&'c str>) -> Self {
+    pub(super) fn new(context: &ReadContext<'c>) -> Self {
+        let s3_keys = context.s3_keys;
         Self {
             items: Vec::new(),
-            azure_account,
+            azure_account: context.azure_account,
+            s3_keys: s3_keys.map_or_else(Cow::default, Cow::Borrowed),
         }
     }
 

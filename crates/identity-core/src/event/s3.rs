@@ -1,8 +1,8 @@
 //! The two innermost envelopes of S3, a notification record and an EventBridge event, and what their fields mean.
 //!
 //! Sources: Amazon S3 User Guide, "Event message structure", "Supported event types" and "EventBridge event message
-//! structure"; MinIO documentation, "Bucket Notifications"; Ceph documentation, "S3 Bucket Notifications
-//! Compatibility", and `rgw_pubsub.cc`, which writes keys as they are.
+//! structure"; MinIO documentation, "Bucket Notifications"; Ceph documentation, "S3 Bucket Notifications Compatibility".
+//! How each store writes keys is in `s3_keys.rs`.
 
 use serde::Deserialize;
 
@@ -10,6 +10,7 @@ use super::{
     Change, EventDetails, Ignored, ReadError, Reading, StorageEvent,
     error::excerpt,
     json::{self, Json, Raw, Text},
+    s3_keys::{KeyEncoding, S3Keys},
 };
 use crate::identity::{ObjectAddress, ObjectKey, Provider, VersionToken, decode::form_decode};
 
@@ -91,16 +92,8 @@ struct Object<'a> {
     sequencer: Raw<'a>,
 }
 
-/// How an envelope writes keys.
-#[derive(Clone, Copy)]
-enum KeyEncoding {
-    Form,
-    Verbatim,
-}
-
-/// What tells the two envelopes apart: the encoding of keys, and the paths of fields in messages.
+/// The paths of the two envelopes' fields, for messages.
 struct Layout {
-    keys: KeyEncoding,
     bucket: &'static str,
     bucket_name: &'static str,
     object: &'static str,
@@ -110,7 +103,6 @@ struct Layout {
 }
 
 const RECORD: Layout = Layout {
-    keys: KeyEncoding::Form,
     bucket: "s3.bucket",
     bucket_name: "s3.bucket.name",
     object: "s3.object",
@@ -119,14 +111,7 @@ const RECORD: Layout = Layout {
     version_id: "s3.object.versionId",
 };
 
-/// The same from Ceph.
-const CEPH_RECORD: Layout = Layout {
-    keys: KeyEncoding::Verbatim,
-    ..RECORD
-};
-
 const EVENT_BRIDGE: Layout = Layout {
-    keys: KeyEncoding::Verbatim,
     bucket: "detail.bucket",
     bucket_name: "detail.bucket.name",
     object: "detail.object",
@@ -135,9 +120,16 @@ const EVENT_BRIDGE: Layout = Layout {
     version_id: "detail.object.version-id",
 };
 
-/// Reads a notification record.
-pub(super) fn record(record: &Notification<'_, '_>) -> Result<Reading, ReadError> {
-    json::check_major(record.event_version, "2", "eventVersion", "2.x")?;
+/// Reads a notification record. `keys` is what is configured of the stores that write them.
+pub(super) fn record(record: &Notification<'_, '_>, keys: &S3Keys) -> Result<Reading, ReadError> {
+    let source = record.event_source.optional("eventSource")?;
+    match source {
+        // Its versions are its own, and the fields are the same (scality/backbeat, `extensions/notification/constants.js`).
+        Some("scality:s3") => {
+            json::check_major(record.event_version, "1", "eventVersion", "1.x")?;
+        }
+        _ => json::check_major(record.event_version, "2", "eventVersion", "2.x")?,
+    }
     let name = record.event_name.required("eventName")?;
     match change_of_record(name) {
         None => Err(ReadError::UnknownEventName {
@@ -154,13 +146,17 @@ pub(super) fn record(record: &Notification<'_, '_>) -> Result<Reading, ReadError
                 request_id: request_id(record.response_elements),
                 ..EventDetails::default()
             };
-            // The source decides how a key is written, not the shape, which all stores imitate.
-            let layout = match record.event_source.optional("eventSource")? {
-                Some("ceph:s3") => &CEPH_RECORD,
-                _ => &RECORD,
-            };
-            let object = entity.object.object(layout.object)?;
-            event(layout, &entity.bucket, object, &object.version_id, details)
+            let object = entity.object.object(RECORD.object)?;
+            // Who wrote the record decides how the key is written, not the shape, which all stores imitate.
+            let keys = |key: &str| keys.of(source, key);
+            event(
+                &RECORD,
+                keys,
+                &entity.bucket,
+                object,
+                &object.version_id,
+                details,
+            )
         }
     }
 }
@@ -200,13 +196,22 @@ pub(super) fn event_bridge(envelope: &Bridged<'_, '_>) -> Result<Reading, ReadEr
             };
             let object = detail.object.object(EVENT_BRIDGE.object)?;
             let version_id = &object.hyphenated_version_id;
-            event(&EVENT_BRIDGE, &detail.bucket, object, version_id, details)
+            let keys = |_: &str| Ok(KeyEncoding::Verbatim);
+            event(
+                &EVENT_BRIDGE,
+                keys,
+                &detail.bucket,
+                object,
+                version_id,
+                details,
+            )
         }
     }
 }
 
 fn event(
     layout: &Layout,
+    keys: impl Fn(&str) -> Result<KeyEncoding, ReadError>,
     bucket: &Json<Bucket<'_>>,
     object: &Object<'_>,
     version_id: &Text<'_>,
@@ -215,7 +220,7 @@ fn event(
     let bucket = bucket.object(layout.bucket)?;
     let container = bucket.name.required(layout.bucket_name)?.to_string();
     let key = object.key.required(layout.key)?;
-    let key = match layout.keys {
+    let key = match keys(key)? {
         KeyEncoding::Form => {
             let exact = form_decode(key);
             ObjectKey::decoded(&**key, exact)

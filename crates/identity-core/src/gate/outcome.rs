@@ -21,6 +21,8 @@ pub enum NoJob {
     Kind(crate::event::Ignored),
     /// The contract does not select its key.
     NotSelected,
+    /// It is the empty object by which a folder is shown, and the contract does not want those.
+    Folder,
     /// The object is no longer there.
     Gone,
 }
@@ -31,6 +33,7 @@ impl NoJob {
         match self {
             Self::Kind(kind) => kind.as_str(),
             Self::NotSelected => "not-selected",
+            Self::Folder => "folder",
             Self::Gone => "gone",
         }
     }

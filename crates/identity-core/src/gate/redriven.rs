@@ -15,7 +15,7 @@ impl Gate {
     /// version that was put so: then it is whole, and a job like any other.
     pub(super) async fn look_again(&self, event: &StorageEvent) -> Prepared {
         let address = &event.address;
-        if !self.wants(address) {
+        if !self.wants(address, None) {
             return ignored(Some(address), NoJob::NotSelected);
         }
         let objects = &self.inner.parts.objects;

@@ -45,7 +45,7 @@ impl Gate {
     /// else would. The record keeps the version that may be whole as it is.
     pub(super) async fn incomplete(&self, event: &StorageEvent) -> Prepared {
         let address = &event.address;
-        if !self.wants(address) {
+        if !self.wants(address, Some(0)) {
             return ignored(Some(address), NoJob::NotSelected);
         }
         if let Err(refusal) = event.token_for(self.contract().scheme()) {

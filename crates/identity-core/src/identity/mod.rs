@@ -25,7 +25,7 @@ mod short_hash;
 
 pub use job_id::{Deriver, JobId, Material};
 pub use params::{ParamValue, Params, ParamsError};
-pub use pipeline::{Contract, ContractError};
+pub use pipeline::{Contract, ContractError, Selected};
 pub use refusal::Refusal;
 pub use scheme::Scheme;
 pub use token::{TokenKind, VersionToken};

@@ -100,7 +100,7 @@ fn context(key: ObjectKey) -> JobContext {
 fn exec(job: &str) -> Exec {
     let text = format!("name = 'scenes'\nversion = '3.2.0'\nscheme = 'strict'\n[job]\n{job}");
     match Contract::parse(&text).unwrap().job().unwrap().work() {
-        Work::Exec(command) => Exec::new(command.clone()),
+        Work::Exec(command) => Exec::new(command.clone(), WorkingFolder::Inherited),
         other => panic!("{other:?}"),
     }
 }
@@ -263,25 +263,61 @@ async fn a_command_is_given_the_job_as_arguments_and_in_its_environment() {
     );
 }
 
-/// Runs itself once more, with a variable that the job must not see: a test cannot change its own environment.
+/// Runs itself once more, with variables of its own: a test cannot change its environment.
 #[tokio::test]
-async fn what_this_program_was_given_as_a_job_is_not_handed_on() {
+async fn a_command_inherits_neither_credentials_nor_what_this_program_was_given_as_a_job() {
     const STALE: &str = "FIRSTCLAIM_JOB_ACCOUNT";
     if std::env::var_os(STALE).is_some() {
-        let seen = run(&script("echo \"<$FIRSTCLAIM_JOB_ACCOUNT>\"", &[])).await;
-        assert_eq!(stdout(seen.unwrap()), "<>\n");
+        let look =
+            "exec = ['sh', '-c', 'echo \"<$FIRSTCLAIM_JOB_ACCOUNT$AWS_SESSION_TOKEN$OTHER>\"']";
+        let seen = async |env: &str| stdout(run(&exec(&format!("{look}\n{env}"))).await.unwrap());
+        assert_eq!(seen("").await, "<other>\n");
+        assert_eq!(seen("env = ['AWS_*', 'FIRSTCLAIM_*']").await, "<secret>\n");
+        assert_eq!(seen("env = []").await, "<>\n");
         return;
     }
-    let name = "exec::tests::what_this_program_was_given_as_a_job_is_not_handed_on";
+    let name = "exec::tests::a_command_inherits_neither_credentials_nor_what_this_program_was_given_as_a_job";
     let again = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", name])
-        .env(STALE, "stale")
+        .envs([
+            (STALE, "stale"),
+            ("AWS_SESSION_TOKEN", "secret"),
+            ("OTHER", "other"),
+        ])
         .output()
         .await
         .unwrap();
     let said = String::from_utf8_lossy(&again.stdout);
     assert!(again.status.success(), "{said}");
     assert!(said.contains("1 passed"), "{said}");
+}
+
+#[tokio::test]
+async fn an_objects_name_is_no_option() {
+    let context = context(ObjectKey::verbatim("--help"));
+    for words in [
+        "'echo', '{key}'",
+        "'echo', 'x', '{key}{version}'",
+        "'echo', '{key}', '--'",
+    ] {
+        let error = run_in(&exec(&format!("exec = [{words}]")), &context).await;
+        let error = error.unwrap_err();
+        assert!(matches!(error, JobError::Permanent { .. }), "{error:?}");
+        assert!(
+            error.to_string().starts_with("{key} begins with \"-\""),
+            "{error}"
+        );
+    }
+    for (words, said) in [
+        ("'echo', './{key}'", "./--help\n"),
+        ("'echo', '--in={key}'", "--in=--help\n"),
+        ("'echo', '{uri}'", "s3://tiles/--help\n"),
+        ("'echo', 'x', '--', '{key}'", "x -- --help\n"),
+        ("'sh', '-c', 'echo \"<$1>\"', 'sh', '{key}'", "<--help>\n"),
+    ] {
+        let output = run_in(&exec(&format!("exec = [{words}]")), &context).await;
+        assert_eq!(stdout(output.unwrap()), said);
+    }
 }
 
 #[tokio::test]
@@ -300,6 +336,52 @@ async fn a_path_is_a_copy_of_the_pinned_version_and_does_not_outlive_the_job() {
         assert_eq!((bytes, same), ("one", "0"));
         assert!(path.ends_with("/scene 1.tif"), "{path}");
         assert!(!PathBuf::from(path).parent().unwrap().exists());
+    }
+}
+
+/// As a job leaves files behind that is stopped before it can remove them.
+#[tokio::test]
+async fn what_a_command_leaves_in_its_temporary_folder_goes_with_it() {
+    for ending in ["exit 0", "exit 1", "kill -KILL $$"] {
+        let kept = tempfile::tempdir().unwrap();
+        let note = kept.path().join("note");
+        let leave = format!(
+            r#"mkdir "$TMPDIR/deep"; mktemp -p "$TMPDIR/deep" >"$1"; mktemp >>"$1"; {ending}"#
+        );
+        let _ = run(&script(&leave, &[note.to_str().unwrap()])).await;
+        let left = std::fs::read_to_string(&note).unwrap();
+        let left: Vec<_> = left.lines().map(PathBuf::from).collect();
+        let folder = left[1].parent().unwrap();
+        assert_eq!(left[0].parent(), Some(&*folder.join("deep")));
+        assert_ne!(folder, std::env::temp_dir());
+        assert!(!folder.exists(), "{folder:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_command_runs_where_it_is_told_and_its_program_is_found_from_here() {
+    let here = std::env::current_dir().unwrap();
+    let where_it_runs = async |working| {
+        let mut exec = script(r#"pwd; echo "$TMPDIR""#, &[]);
+        exec.working = working;
+        let said = stdout(run(&exec).await.unwrap());
+        let (working, temporary) = said.trim_end().split_once('\n').unwrap();
+        (PathBuf::from(working), PathBuf::from(temporary))
+    };
+    let (working, temporary) = where_it_runs(WorkingFolder::Inherited).await;
+    assert_eq!(working, here);
+    assert_ne!(temporary, here);
+    let (working, temporary) = where_it_runs(WorkingFolder::Private).await;
+    assert_eq!(working.file_name(), temporary.file_name());
+
+    let folder = tempfile::tempdir_in(&here).unwrap();
+    let program = folder.path().join("program");
+    std::os::unix::fs::symlink("/bin/sh", &program).unwrap();
+    let program = program.strip_prefix(&here).unwrap().to_str().unwrap();
+    for working in [WorkingFolder::Inherited, WorkingFolder::Private] {
+        let mut exec = exec(&format!("exec = ['{program}', '-c', 'echo found']"));
+        exec.working = working;
+        assert_eq!(stdout(run(&exec).await.unwrap()), "found\n");
     }
 }
 
@@ -341,7 +423,8 @@ async fn dropping_the_run_kills_the_command_and_removes_its_copy() {
         ended = job.run(&lease, &context) => panic!("it ended: {ended:?}"),
         copy = begun => copy.unwrap(),
     };
-    assert!(!copy.parent().unwrap().exists(), "{copy:?}");
+    let folder = copy.parent().unwrap().parent().unwrap();
+    assert!(!folder.exists(), "{folder:?}");
     let over = tokio::time::timeout(LONG, over).await;
     assert_eq!(over.unwrap().unwrap(), 0);
 }

@@ -98,12 +98,76 @@ async fn a_version_that_is_overwritten_or_a_deletion_is_changed() {
     }
 }
 
+/// What S3 answers to who may list only what begins with a prefix: 403, whether the object is gone or may not be read.
+#[tokio::test]
+async fn an_object_that_a_listing_has_not_is_gone() {
+    let page = |count: u32, key: &str| {
+        let object = format!("<Contents><Key>{key}</Key><Size>1</Size></Contents>");
+        let object = if key.is_empty() { "" } else { &object };
+        format!(
+            "<ListBucketResult><Name>uploads</Name><KeyCount>{count}</KeyCount><EncodingType>url</EncodingType>\
+             <IsTruncated>false</IsTruncated>{object}</ListBucketResult>"
+        )
+    };
+    for (listing, gone) in [
+        (Says::answer(200, page(0, "")), true),
+        (Says::answer(200, page(1, "a.tif.aux.xml")), true),
+        (Says::answer(200, page(1, "a.tif")), false),
+        // No answer of S3's.
+        (Says::answer(200, "<html></html>"), false),
+        (Says::answer(403, ""), false),
+    ] {
+        let (url, requests) = recording_server(vec![Says::answer(403, ""), listing]);
+        let head = objects(&url).await.head(&address("uploads", "a.tif")).await;
+        let requests = requests.lock().unwrap();
+        let asked = &requests[1];
+        assert!(asked.contains("prefix=a.tif"), "{asked}");
+        match head {
+            Ok(None) => assert!(gone, "{asked}"),
+            told => assert!(!gone && told.is_err(), "{told:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_bucket_that_does_not_answer_may_be_another_one() {
+    for says in [Says::answer(503, ""), Says::Nothing] {
+        let (url, _) = server(vec![Says::answer(404, ""), says]);
+        let head = objects(&url).await.head(&address("uploads", "a.tif")).await;
+        assert!(head.is_err(), "{head:?}");
+    }
+}
+
+/// <https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetObject.html#API_GetObject_Errors>
+#[tokio::test]
+async fn a_refusal_is_told_by_its_code() {
+    let error = |code: &str, message: &str| {
+        format!("<Error><Code>{code}</Code><Message>{message}</Message></Error>")
+    };
+    let kms = "User: r is not authorized to perform: kms:Decrypt on resource: k";
+    for (status, code, message, hint) in [
+        (403, "InvalidObjectState", "not valid", "restore-object"),
+        (403, "AccessDenied", kms, "kms:Decrypt on the key"),
+        (
+            400,
+            "KMS.DisabledException",
+            "off",
+            "kms:Decrypt on the key",
+        ),
+        (403, "AccessDenied", "Access Denied", "s3:GetObject"),
+    ] {
+        let (_, read, _) = asked(Says::answer(status, error(code, message))).await;
+        let told = error_chain(&read.unwrap_err());
+        assert!(told.contains(hint), "{told}");
+    }
+}
+
 #[tokio::test]
 async fn a_service_in_trouble_is_asked_three_times() {
     let (_, _, times) = asked(Says::answer(503, "")).await;
     assert_eq!(times, 6, "HEAD and GET");
     let (_, _, times) = asked(Says::answer(403, "")).await;
-    assert_eq!(times, 2, "HEAD and GET");
+    assert_eq!(times, 3, "HEAD, a listing and GET");
 }
 
 #[tokio::test]

@@ -230,7 +230,12 @@ impl World {
             }
             Step::Finished(ClaimOutcome::Ended { record, .. }) => Outcome::of_ended(&record),
             Step::Finished(ClaimOutcome::Held { until, .. }) => Outcome::Held { until },
-            Step::Finished(ClaimOutcome::Collapsed { .. } | ClaimOutcome::Unclear) => unavailable(),
+            // Nothing is abandoned to these workers: each runs one job at a time, and takes over.
+            Step::Finished(
+                ClaimOutcome::Collapsed { .. }
+                | ClaimOutcome::Abandoned { .. }
+                | ClaimOutcome::Unclear,
+            ) => unavailable(),
         };
         log.say(|| format!("finds: {}", outcome.as_str()));
         answering(state, worker, call.job, outcome, call.seen, false);

@@ -9,6 +9,7 @@ mod envelopes;
 mod program;
 mod races;
 mod reports;
+mod sources;
 mod versions;
 mod visibility;
 

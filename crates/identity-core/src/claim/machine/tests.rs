@@ -44,6 +44,43 @@ fn a_lease_of_no_time_is_a_lease_that_ends_at_once_and_not_none() {
     assert_eq!(renewed.lease_until, Some(NOW));
 }
 
+/// Whatever else stands is decided as for any other call.
+#[test]
+fn who_runs_beside_others_takes_over_from_nobody_that_went_away() {
+    let terms = Terms {
+        max_attempts: 3,
+        ..Terms::default()
+    };
+    let row = |status, attempt, lease_until| Record {
+        status,
+        attempt,
+        lease_until: Some(UnixMillis(lease_until)),
+        ..record()
+    };
+    let gone = NOW.0 - 1;
+    for (row, is_abandoned) in [
+        (row(Status::Processing, 1, gone), true),
+        (row(Status::Processing, 3, gone), false),
+        (row(Status::Processing, 1, NOW.0 + 1), false),
+        (row(Status::Failed, 1, gone), false),
+        (row(Status::Done, 1, gone), false),
+    ] {
+        let answer = || Answer::Conflict(Some(stored(row.clone())));
+        let mut alone = claiming(8, terms);
+        let _ = alone.start(NOW);
+        let mut beside = claiming(8, terms).beside_others();
+        let _ = beside.start(NOW);
+        let (alone, beside) = (alone.step(answer(), NOW), beside.step(answer(), NOW));
+        if is_abandoned {
+            assert_eq!(written(alone).attempt, 2);
+            let record = Box::new(row);
+            assert_eq!(beside, Step::Finished(ClaimOutcome::Abandoned { record }));
+        } else {
+            assert_eq!(alone, beside);
+        }
+    }
+}
+
 #[test]
 fn a_row_of_the_same_owner_but_another_attempt_is_not_mine_to_end() {
     let held = stored(record());

@@ -450,6 +450,7 @@ fn a_message_of_the_blob_triggers_queue_takes_the_configured_account() {
     };
     let text = message("f").to_string();
     let context = ReadContext {
+        s3_keys: None,
         azure_account: Some("acct"),
     };
     let event = only(&read_in(&Delivery::from_body(text.as_bytes()), &context));
@@ -467,6 +468,7 @@ fn a_message_of_the_blob_triggers_queue_takes_the_configured_account() {
     // An event that names its account does not take another.
     let text = created("k").to_string();
     let other = ReadContext {
+        s3_keys: None,
         azure_account: Some("other"),
     };
     let event = only(&read_in(&Delivery::from_body(text.as_bytes()), &other));

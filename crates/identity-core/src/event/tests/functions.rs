@@ -164,7 +164,7 @@ fn a_blob_triggers_data_is_never_read() {
         json!("no uri"),
         json!(7),
         json!(""),
-        json!("https://acct.blob.x/c"),
+        json!("https://acct.blob.x/"),
     ] {
         value["Metadata"]["Uri"] = uri;
         let unreadable = unreadable_of(read_value(&value));

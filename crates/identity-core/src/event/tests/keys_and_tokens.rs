@@ -204,8 +204,18 @@ fn every_way_to_create_an_object_is_an_event() {
     }
 }
 
+/// A record of this store, as that store writes its version.
+fn from(source: Option<&str>, key: &str) -> String {
+    let mut record = record(&json!({"key": key, "eTag": ETAG, "versionId": ""}));
+    record["eventSource"] = json!(source);
+    if source == Some("scality:s3") {
+        record["eventVersion"] = json!("1.0");
+    }
+    notification([record]).to_string()
+}
+
 #[test]
-fn ceph_writes_keys_as_they_are() {
+fn who_wrote_a_record_decides_how_its_key_is_encoded() {
     for key in [
         "in/roads+rail v2.shp",
         "in/100%25 cover.shp",
@@ -213,18 +223,62 @@ fn ceph_writes_keys_as_they_are() {
         "%",
         "東京.tif",
     ] {
-        let from = |source: Option<&str>| {
-            let mut record = record(&json!({"key": key, "eTag": ETAG, "versionId": ""}));
-            record["eventSource"] = json!(source);
-            event_in(&notification([record])).address.key
-        };
-        assert_eq!(from(Some("ceph:s3")), ObjectKey::verbatim(key), "{key}");
-        // Without a source it is written as S3 does it.
+        let read = |source| only(&read_text(&from(source, key))).address.key;
+        for source in ["ceph:s3", "storj:s3", "scality:s3", "noobaa:s3"] {
+            assert_eq!(
+                read(Some(source)),
+                ObjectKey::verbatim(key),
+                "{source} {key}"
+            );
+        }
         let decoded = ObjectKey::decoded(key, form_decode(key));
-        for source in [None, Some("aws:s3"), Some("minio:s3"), Some("Ceph:S3")] {
-            assert_eq!(from(source), decoded, "{key}");
+        for source in ["aws:s3", "minio:s3", "rustfs:s3", "cubefs:s3"] {
+            assert_eq!(read(Some(source)), decoded, "{source} {key}");
+        }
+        // Without a source it is written as S3 does it.
+        assert_eq!(read(None), decoded, "{key}");
+    }
+}
+
+#[test]
+fn what_cannot_be_told_of_a_store_is_configured_and_not_guessed() {
+    let unknown = ["wasabi:s3", "sgws:s3", "Ceph:S3", "my-noobaa:s3", ""];
+    for source in unknown {
+        let key = only(&read_text(&from(Some(source), "in/roads v2.shp")))
+            .address
+            .key;
+        assert_eq!(key, ObjectKey::verbatim("in/roads v2.shp"), "{source}");
+        for key in ["in/roads+rail.shp", "in/100%25.shp", "50%"] {
+            let error = error_in(&from(Some(source), key)).to_string();
+            assert!(
+                error.contains("FIRSTCLAIM_S3_KEYS") && error.contains(key),
+                "{error}"
+            );
         }
     }
+    let keys = S3Keys::parse("sgws:s3=form,wasabi:s3=verbatim").unwrap();
+    let context = ReadContext {
+        s3_keys: Some(&keys),
+        ..ReadContext::default()
+    };
+    let read = |source| {
+        let text = from(Some(source), "a+b%2Bc");
+        match read_in(&Delivery::from_body(text.as_bytes()), &context)
+            .remove(0)
+            .reading
+        {
+            Reading::Event(event) => event.address.key.exact().unwrap().to_owned(),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(read("sgws:s3"), "a b+c");
+    assert_eq!(read("wasabi:s3"), "a+b%2Bc");
+    assert_eq!(read("ceph:s3"), "a+b%2Bc");
+    assert_eq!(read("minio:s3"), "a b+c");
+}
+
+#[test]
+fn a_source_is_a_text() {
     let mut record = record(&json!({"key": "k", "eTag": ETAG}));
     record["eventSource"] = json!(["ceph:s3"]);
     assert!(matches!(

@@ -327,6 +327,27 @@ impl Bench {
         })
     }
 
+    /// The claim of an object's job whose holder is gone.
+    pub(super) async fn abandoned(&self, key: &'static str) {
+        let gate = self.gate();
+        let job = Arc::new(ScriptedJob {
+            acts: Mutex::new([Act::Last(MAX_RUN)].into()),
+            ..ScriptedJob::default()
+        });
+        let gone = gate.with_job(job.clone());
+        let running = tokio::spawn(async move { gone.settle(&put(key, "e1")).await });
+        while job.running.load(Ordering::SeqCst) == 0 {
+            tokio::task::yield_now().await;
+        }
+        *self.store.away.lock().unwrap() = true;
+        running.abort();
+        while job.running.load(Ordering::SeqCst) > 0 {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+        tokio::time::sleep(LEASE).await;
+        *self.store.away.lock().unwrap() = false;
+    }
+
     pub(super) fn runs(&self) -> Vec<(String, u32)> {
         self.job.runs.lock().unwrap().clone()
     }

@@ -164,3 +164,45 @@ async fn of_ten_thousand_messages_the_one_that_cannot_be_read_is_recorded_and_no
         .collect();
     assert_eq!(keys.len(), COUNT, "9,999 jobs and one record");
 }
+
+/// A put of that many bytes, if the event tells.
+fn folder(key: &str, size: Option<u64>) -> crate::event::Item {
+    let record = record("geo", key, "e1");
+    let size = size.map_or(String::new(), |size| format!(r#","size":{size}"#));
+    item(&record.replace(r#""eTag":"e1""#, &format!(r#""eTag":"e1"{size}"#)))
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_empty_object_of_a_folder_is_no_job_unless_it_is_wanted() {
+    let mut bench = Bench::new(&[]);
+    bench.contract = "name = 'n'\nversion = '1'\nscheme = 'strict'";
+    let no_job = Outcome::Ignored(NoJob::Folder);
+    for key in ["in/", "in/sub_$folder$"] {
+        assert_eq!(
+            bench.gate().settle(&folder(key, Some(0))).await.outcome,
+            no_job
+        );
+        // The store is asked where the event does not tell.
+        *bench.objects.lock().unwrap() = Objects::Empty("e1");
+        assert_eq!(
+            bench.gate().settle(&folder(key, None)).await.outcome,
+            no_job
+        );
+    }
+    *bench.objects.lock().unwrap() = Objects::Unavailable;
+    let settled = bench.gate().settle(&folder("in/", None)).await;
+    assert_eq!(settled.outcome.as_str(), "unavailable");
+    assert_eq!(bench.rows().await, []);
+
+    *bench.objects.lock().unwrap() = Objects::Hold("e1");
+    for event in [
+        folder("a/", None),
+        folder("b/", Some(1)),
+        folder("c.shp", Some(0)),
+    ] {
+        assert_eq!(bench.gate().settle(&event).await.outcome.as_str(), "done");
+    }
+    bench.contract = "name = 'n'\nversion = '1'\nscheme = 'strict'\n[select]\nfolders = true";
+    let wanted = bench.gate().settle(&folder("in/", Some(0))).await;
+    assert_eq!(wanted.outcome.as_str(), "done");
+}

@@ -4,6 +4,8 @@
     reason = "tokio's clock stands still here and is moved by hand"
 )]
 
+mod alone;
+mod attempts;
 mod bench;
 mod calls;
 mod dispositions;

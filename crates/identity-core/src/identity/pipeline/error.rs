@@ -57,6 +57,14 @@ pub enum ContractError {
         /// The argument.
         got: String,
     },
+    /// Of the variables that a command inherits, one that none can be called.
+    #[error("job.env[{index}]: expected a variable's name, or its beginning and `*`, got {got:?}")]
+    NoVariable {
+        /// Which of them, from 0.
+        index: usize,
+        /// The name.
+        got: String,
+    },
     /// A name or version with a control character.
     #[error("{key}: expected a text without control characters, got {got:?}")]
     ControlCharacter {
@@ -84,6 +92,27 @@ pub enum ContractError {
         /// What is wrong with it.
         #[source]
         source: globset::Error,
+    },
+    /// A pattern that would mean something else than it looks like.
+    #[error("{at}: {pattern:?}: {why}")]
+    MisleadingPattern {
+        /// Which key, e.g. `select.include[0]`.
+        at: String,
+        /// The pattern.
+        pattern: String,
+        /// What it would mean, and what to write.
+        why: &'static str,
+    },
+    /// A pattern that is too long to be matched.
+    #[error("{at}: {pattern:?} is too long a pattern")]
+    Unmatchable {
+        /// Which key, e.g. `select.include[0]`.
+        at: String,
+        /// The pattern.
+        pattern: String,
+        /// Why.
+        #[source]
+        source: Box<regex_automata::meta::BuildError>,
     },
     /// A number outside its range.
     #[error("{at}: expected {expected}, got {got}")]

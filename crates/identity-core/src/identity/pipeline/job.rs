@@ -5,6 +5,7 @@ use std::time::Duration;
 use toml::Table;
 
 use super::{
+    environment::Inherited,
     error::ContractError,
     script,
     table::Section,
@@ -40,7 +41,10 @@ pub enum Work {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExecSpec {
     words: Vec<ArgTemplate>,
+    /// How many words may be taken for options.
+    options_end: usize,
     permanent: Vec<i32>,
+    inherited: Inherited,
     grace_seconds: u64,
 }
 
@@ -49,6 +53,7 @@ impl JobSpec {
         let known = [
             "exec",
             "dispatch",
+            "env",
             "permanent",
             "timeout_seconds",
             "retry_seconds",
@@ -58,7 +63,7 @@ impl JobSpec {
         let dispatch = section.boolean("dispatch")?.unwrap_or(false);
         let words = match section.strings("exec")? {
             Some(_) if dispatch => return Err(ContractError::ExecAndDispatch),
-            Some(words) => Some(command(&words)?),
+            Some(words) => Some((command(&words)?, script::options_end(&words))),
             None if dispatch => None,
             None => return Err(section.missing("exec")),
         };
@@ -67,15 +72,21 @@ impl JobSpec {
             Some(codes) => exit_codes(&codes)?,
             None => DEFAULT_PERMANENT.to_vec(),
         };
+        let inherited = match section.strings("env")? {
+            Some(names) => Inherited::only(&names)?,
+            None => Inherited::default(),
+        };
         let grace_seconds = match section.integer("grace_seconds")? {
             Some(seconds) => grace(seconds)?,
             None => DEFAULT_GRACE_SECONDS,
         };
         Ok(Self {
             work: match words {
-                Some(words) => Work::Exec(ExecSpec {
+                Some((words, options_end)) => Work::Exec(ExecSpec {
                     words,
+                    options_end,
                     permanent,
+                    inherited,
                     grace_seconds,
                 }),
                 None => Work::Dispatch,
@@ -113,6 +124,20 @@ impl ExecSpec {
     #[must_use]
     pub fn words(&self) -> &[ArgTemplate] {
         &self.words
+    }
+
+    /// The value of the job that the program may take for an option, if it begins with `-`: the one with which this word
+    /// begins, if nothing tells the program that options are over.
+    #[must_use]
+    pub fn may_be_option(&self, index: usize) -> Option<Placeholder> {
+        let word = self.words.get(index).filter(|_| index < self.options_end);
+        word.and_then(ArgTemplate::first_value)
+    }
+
+    /// Whether the command inherits this variable of the environment.
+    #[must_use]
+    pub fn inherits(&self, name: &str) -> bool {
+        self.inherited.has(name)
     }
 
     /// The exit codes with which the command says that no attempt can succeed: the job is rejected.
@@ -341,6 +366,40 @@ mod tests {
             "job.exec[1]: unknown placeholder {jobid}, the nearest known one is \"{job_id}\"; {{jobid}} is the text \
              without a meaning"
         );
+    }
+
+    #[test]
+    fn a_value_may_be_an_option_until_something_says_that_there_are_no_more() {
+        for (words, expected) in [
+            ("'ls', '{key}'", &[(1, Placeholder::Key)][..]),
+            (
+                "'ls', '{container}/{key}', '-o{key}', './{key}'",
+                &[(1, Placeholder::Container)],
+            ),
+            ("'ls', '--', '{key}'", &[]),
+            ("'ls', '{key}', '--', '{key}'", &[(1, Placeholder::Key)]),
+            ("'sh', '-c', 'ls \"$1\"', 'sh', '{key}'", &[]),
+            ("'gosu', 'me', 'bash', '-c', 'ls', 'bash', '{key}'", &[]),
+            // Perl goes on looking for options after its script.
+            ("'perl', '-e', '1', '{key}'", &[(3, Placeholder::Key)]),
+        ] {
+            let exec = exec(&format!("exec = [{words}]"));
+            let found: Vec<_> = (0..exec.words().len())
+                .filter_map(|index| Some((index, exec.may_be_option(index)?)))
+                .collect();
+            assert_eq!(found, expected, "{words}");
+        }
+    }
+
+    #[test]
+    fn a_command_inherits_what_the_contract_names_or_all_but_credentials() {
+        let all = exec("exec = ['x']");
+        assert!(all.inherits("DB_PASSWORD") && !all.inherits("AWS_SESSION_TOKEN"));
+        let named = exec("exec = ['x']\nenv = ['AWS_*', 'DB_PASSWORD']");
+        assert!(named.inherits("DB_PASSWORD") && named.inherits("AWS_SESSION_TOKEN"));
+        assert!(!named.inherits("OTHER"));
+        let error = job("exec = ['x']\nenv = ['A=B']").unwrap_err();
+        assert!(error.to_string().starts_with("job.env[0]: "), "{error}");
     }
 
     #[test]

@@ -9,6 +9,7 @@
 //! [select]                                 # which objects are jobs; see `select`
 //! include = ["**/*.shp", "**/*.tif"]
 //! exclude = ["tmp/**"]
+//! folders = false                          # whether the empty object of a folder is one, too
 //! [job]                                    # what is run; see `job`
 //! exec = ["echo", "{uri}"]                 # or dispatch = true: hand the job to a queue
 //! permanent = [65]
@@ -21,6 +22,7 @@ pub mod job;
 pub mod select;
 pub mod template;
 
+mod environment;
 mod error;
 mod script;
 mod table;
@@ -29,7 +31,7 @@ use super::{Deriver, Params, ParamsError, Scheme, hex};
 
 pub use error::ContractError;
 pub use job::{ExecSpec, JobSpec, Work};
-pub use select::Selection;
+pub use select::{Selected, Selection};
 pub use template::{ArgTemplate, Placeholder};
 
 use table::Section;

@@ -211,6 +211,19 @@ const WRAPPERS: [&str; 40] = [
 /// Programs that put their words together and hand them to a shell.
 const JOINERS: [&str; 4] = ["ssh", "watch", "eval", "parallel"];
 
+/// Where the arguments begin that nothing takes for options: after the first `--`, or after a shell's script, whose
+/// parameters they are.
+pub(super) fn options_end(command: &[&str]) -> usize {
+    let dashes = command.iter().position(|word| *word == "--");
+    let scripts = scripts(command).into_iter();
+    let script = scripts
+        .filter(|script| is_shell(&name_of(script.interpreter)))
+        .map(|script| script.index)
+        .min();
+    let last = [dashes, script].into_iter().flatten().min();
+    last.map_or(command.len(), |last| last + 1)
+}
+
 /// The arguments of this command that are scripts.
 pub(super) fn scripts<'a>(command: &[&'a str]) -> Vec<Script<'a>> {
     let mut found = Vec::new();

@@ -151,6 +151,15 @@ impl ArgTemplate {
         self.placeholders().any(|used| used == placeholder)
     }
 
+    /// The value that the argument begins with: whoever chose it chose what kind of argument this is.
+    #[must_use]
+    pub fn first_value(&self) -> Option<Placeholder> {
+        match self.0.first() {
+            Some(Piece::Value(placeholder)) => Some(*placeholder),
+            _ => None,
+        }
+    }
+
     /// The values that the argument names, in their order in it.
     pub fn placeholders(&self) -> impl Iterator<Item = Placeholder> {
         self.0.iter().filter_map(|piece| match piece {
