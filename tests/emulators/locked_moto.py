@@ -9,6 +9,7 @@ import json
 import logging
 import threading
 
+from moto.s3.responses import S3Response
 from moto.server import DomainDispatcherApplication, create_backend_app
 from moto.sqs.models import Queue
 from werkzeug.serving import make_server
@@ -26,6 +27,24 @@ def attributes_as_written(queue):
         policy = json.loads(attributes["RedrivePolicy"])
         attributes["RedrivePolicy"] = json.dumps(policy, separators=(",", ":"))
     return attributes
+
+
+NOTIFICATION = S3Response.get_bucket_notification
+
+
+def notification_with_its_bus(response):
+    """S3 says whether a bucket's events go to the bus; moto does not, and Terraform would see no difference."""
+    named = response.backend.get_bucket_notification_configuration(response.bucket_name)
+    if named is None or named.event_bridge is None:
+        return NOTIFICATION(response)
+    serialized = response.serialized
+
+    def with_bus(result):
+        result.result["EventBridgeConfiguration"] = {}
+        return serialized(result)
+
+    response.serialized = with_bus
+    return NOTIFICATION(response)
 
 
 class OneAtATime:
@@ -51,6 +70,7 @@ class OneAtATime:
 def main():
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     Queue.attributes = property(attributes_as_written)
+    S3Response.get_bucket_notification = notification_with_its_bus
     application = OneAtATime(DomainDispatcherApplication(create_backend_app))
     server = make_server("127.0.0.1", 0, application, threaded=True)
     print(server.server_port, flush=True)
