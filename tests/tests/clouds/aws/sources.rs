@@ -50,24 +50,28 @@ fn changes(plan: &Value) -> Vec<(&str, &Value)> {
         .collect()
 }
 
-/// Uploads until it is told to stop. The keys, and whether S3 told the function itself of each.
+/// Whether S3 tells the function itself of new objects.
+fn is_direct(cloud: &Aws) -> bool {
+    let named = cloud.s3.get_bucket_notification_configuration();
+    let named = named.bucket(&cloud.names.bucket);
+    loop {
+        // The emulator answers one at a time, Terraform too: it may take longer than a client waits.
+        if let Ok(named) = cloud.wait(named.clone().send()) {
+            return !named.lambda_function_configurations().is_empty();
+        }
+    }
+}
+
+/// Uploads until it is told to stop. The keys, and whether S3 may have told the function itself of each: by what the bucket
+/// named before, or by what it names after.
 fn upload(cloud: &Aws, prefix: &str, stop: &AtomicBool) -> Vec<(String, bool)> {
     let mut uploaded = Vec::new();
     while !stop.load(Ordering::Relaxed) {
         let key = format!("{prefix}/{}", uploaded.len());
-        // The emulator answers one at a time, Terraform too: it may take longer than a client waits.
+        let before = is_direct(cloud);
         let put = || cloud.s3.put_object().bucket(&cloud.names.bucket).key(&key);
         while cloud.wait(put().send()).is_err() {}
-        // Only one change is under way: what the bucket names now it named before, or what it named before is the queue.
-        let named = cloud.s3.get_bucket_notification_configuration();
-        let named = named.bucket(&cloud.names.bucket);
-        let named = loop {
-            if let Ok(named) = cloud.wait(named.clone().send()) {
-                break named;
-            }
-        };
-        let directly = !named.lambda_function_configurations().is_empty();
-        uploaded.push((key, directly));
+        uploaded.push((key, before || is_direct(cloud)));
         thread::sleep(PAUSE);
     }
     uploaded
