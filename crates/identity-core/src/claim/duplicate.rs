@@ -163,10 +163,50 @@ mod tests {
             compare_objects(bucket_case, &object("a/b.shp"), "strict"),
             Likeness::Different(vec!["object"])
         );
+        // One of the parts that make a place is another one.
+        for other in [
+            RecordedObject {
+                provider: Provider::Gcs,
+                ..object("a//b.shp")
+            },
+            RecordedObject {
+                account: Some("acme".into()),
+                ..object("a//b.shp")
+            },
+            RecordedObject {
+                container: "other".into(),
+                ..object("a//b.shp")
+            },
+            object("a//c.shp"),
+        ] {
+            assert_eq!(
+                compare_objects(other.clone(), &object("a/b.shp"), "reference"),
+                Likeness::Different(vec!["object"]),
+                "{other:?}"
+            );
+        }
         assert_eq!(
             compare_objects(object("a+b.shp"), &object("a b.shp"), "reference"),
             Likeness::Different(vec!["object"])
         );
+    }
+
+    #[test]
+    fn what_another_program_did_not_write_does_not_differ() {
+        let same = Likeness::Same {
+            contract_changed: false,
+        };
+        let without = || RecordedObject {
+            token: None,
+            ..object("a.shp")
+        };
+        for (recorded, event) in [
+            (without(), object("a.shp")),
+            (object("a.shp"), without()),
+            (without(), without()),
+        ] {
+            assert_eq!(compare_objects(recorded, &event, "strict"), same);
+        }
     }
 
     #[test]

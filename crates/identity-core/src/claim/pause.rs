@@ -73,6 +73,12 @@ mod tests {
         assert_eq!(worth_trying(&released, Duration::ZERO, NOW), None);
     }
 
+    #[test]
+    fn a_pause_goes_by_the_last_bits_of_its_owner() {
+        let share = |owner| pause(&failed(1, owner), 10).as_secs();
+        assert_eq!([0, 0x1_0000, 0xffff, u128::MAX].map(share), [5, 5, 10, 10]);
+    }
+
     proptest! {
         #[test]
         fn a_pause_is_between_a_half_and_all_of_it(

@@ -6,7 +6,6 @@ use crate::{
     claim::ClaimKey,
     event::{Redriven, StorageEvent},
     gate::Disposition,
-    identity::TokenKind,
     text::error_chain,
 };
 
@@ -33,7 +32,6 @@ impl Gate {
             Ok(Some(put)) if size == 0 && put != now => {
                 // Put anew, or opened: it is this version that may be whole.
                 let mut event = event.clone();
-                event.etag = (now.kind() == TokenKind::ETag).then(|| now.value().to_owned());
                 event.token = Some(now);
                 self.incomplete(&event).await
             }

@@ -202,3 +202,17 @@ fn an_error_keeps_the_beginning_of_a_long_text() {
     row.insert(Field::Status, Value::Text("é".repeat(1_000_000)));
     assert_eq!(read_back(&row).unwrap_err().got, "é".repeat(100));
 }
+
+/// A row of an older program has no such column, and reads the same.
+#[test]
+fn a_count_of_none_is_left_out() {
+    let written = |uncounted| {
+        let record = Record {
+            uncounted,
+            ..samples::full()
+        };
+        let fields = write(&samples::numbered_key(1), &record).unwrap();
+        fields.iter().any(|(field, _)| *field == Field::Uncounted)
+    };
+    assert_eq!([0, 1].map(written), [false, true]);
+}

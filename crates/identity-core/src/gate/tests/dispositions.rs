@@ -188,14 +188,10 @@ async fn a_refused_event_is_recorded_and_not_run() {
         ),
         "{settled:?}"
     );
+    let recorded = bench.record(&settled).await;
+    assert_eq!(recorded.finished_at, Some(recorded.claimed_at));
     assert_eq!(
-        bench
-            .record(&settled)
-            .await
-            .object
-            .unwrap()
-            .raw_key
-            .as_deref(),
+        recorded.object.unwrap().raw_key.as_deref(),
         Some("bad%FF.shp")
     );
     let other = bench.gate().settle(&put("bad%FE.shp", "e1")).await;
