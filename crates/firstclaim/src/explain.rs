@@ -71,7 +71,7 @@ impl Told {
         self.0.iter().map(move |(name, value)| {
             format!(
                 "{name:<width$}  {}",
-                output::printable(value, output::COMPLAINT)
+                output::clipped(value, output::COMPLAINT)
             )
         })
     }

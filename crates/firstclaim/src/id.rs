@@ -59,7 +59,6 @@ pub(crate) fn id(args: &IdArgs, settings: &Settings) -> Result<Ended, Failure> {
         for item in items {
             let (line, complaint) = line(&item, &deriver);
             if let Some(complaint) = complaint {
-                let complaint = output::printable(&complaint, output::COMPLAINT);
                 output::complain(&format!("{}: {complaint}", input::name(path)));
                 ended = Ended::WithFailures;
             }
@@ -182,7 +181,7 @@ fn print(line: &Line, json: bool, path: &Path) -> Result<(), Failure> {
             job_id: Some(id),
             uri,
             ..
-        } => output::line(&format!("{id}  {}", output::printable(uri, usize::MAX)))?,
+        } => output::line(&format!("{id}  {uri}"))?,
         Line::Ignored { ignored } => {
             output::line(&format!("ignored: {ignored}  {}", input::name(path)))?
         }

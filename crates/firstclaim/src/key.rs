@@ -54,8 +54,7 @@ pub(crate) fn key(args: &KeyArgs) -> Result<Ended, Failure> {
             match keyed {
                 Ok(keyed) => print(&path, &keyed, args.json)?,
                 Err(error) => {
-                    let what = format!("{path}: {}", error_chain(&error));
-                    output::complain(&output::printable(&what, output::COMPLAINT));
+                    output::complain(&format!("{path}: {}", error_chain(&error)));
                     ended = Ended::WithFailures;
                 }
             }
@@ -67,17 +66,12 @@ pub(crate) fn key(args: &KeyArgs) -> Result<Ended, Failure> {
 
 fn print(path: &str, keyed: &Keyed, json: bool) -> Result<(), Failure> {
     for suffix in &keyed.missing {
-        let path = output::printable(path, output::COMPLAINT);
         output::complain(&format!(
             "warning: {path}: there is no {suffix} beside it; the key is of what there is"
         ));
     }
     if !json {
-        output::line(&format!(
-            "{}  {}",
-            keyed.key,
-            output::printable(path, usize::MAX)
-        ))?;
+        output::line(&format!("{}  {path}", keyed.key))?;
         return Ok(());
     }
     let line = Line {

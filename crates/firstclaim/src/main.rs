@@ -76,7 +76,7 @@ fn completions(shell: clap_complete::Shell) -> Ended {
     // As text first: the generator panics where standard output is closed.
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "firstclaim", &mut script);
-    match output::line(String::from_utf8_lossy(&script).trim_end()) {
+    match output::document(String::from_utf8_lossy(&script).trim_end()) {
         Ok(()) => Ended::Well,
         Err(_) => Ended::WithFailures,
     }

@@ -1,75 +1,78 @@
-//! The two places that a command writes to: results on standard output, complaints on standard error. Whatever a text says of
-//! other people's, nothing that a terminal obeys gets through either.
+//! The two places that a command writes to: results on standard output, complaints on standard error. Both take text that may
+//! quote other people's, and write each line so that nothing in it is obeyed by a terminal or looks like a line of ours: no
+//! caller has to think of it.
 
-use std::{
-    borrow::Cow,
-    fmt::Write as _,
-    io::{self, Write as _},
-};
+use std::io::{self, Write as _};
+
+use comfy_table::{ContentArrangement, Table, presets::NOTHING};
+use identity_core::text::escaped;
 
 /// How much of a complaint is told, in characters: it may quote other people's text.
 pub(crate) const COMPLAINT: usize = 4_096;
 
-/// Writes a line of results.
+/// Writes a line of results: one, whatever it holds.
 ///
 /// # Errors
 ///
 /// [`io::Error`], of kind `BrokenPipe` if the reader has gone away (`| head`).
 pub(crate) fn line(text: &str) -> io::Result<()> {
+    document(&escaped(text))
+}
+
+/// Writes a table of results: a line for each row.
+///
+/// # Errors
+///
+/// As [`line`].
+pub(crate) fn table<const N: usize>(head: [&str; N], rows: Vec<[String; N]>) -> io::Result<()> {
+    let mut table = Table::new();
+    table
+        .load_style(NOTHING)
+        .set_content_arrangement(ContentArrangement::Disabled)
+        .set_header(head);
+    for row in rows {
+        table.add_row(row.each_ref().map(|cell| escaped(cell)));
+    }
+    document(&table.trim_fmt())
+}
+
+/// Writes lines that are this program's own, as they are.
+///
+/// # Errors
+///
+/// As [`line`].
+pub(crate) fn document(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    writeln!(out, "{}", harmless(text))?;
+    writeln!(out, "{text}")?;
     out.flush()
 }
 
 /// Says how it went, where standard output has another use.
 pub(crate) fn say(text: &str) {
-    let _ = writeln!(io::stderr().lock(), "{}", harmless(text));
+    let _ = writeln!(io::stderr().lock(), "{}", escaped(text));
 }
 
 /// Says what is wrong. If standard error is gone there is nobody to tell.
 pub(crate) fn complain(text: &str) {
-    let _ = writeln!(io::stderr().lock(), "firstclaim: {}", harmless(text));
+    let _ = writeln!(io::stderr().lock(), "firstclaim: {}", complaint(text));
 }
 
-/// The text with `\uXXXX` for what a terminal obeys or hides, but for line ends and tabs. JSON stays JSON and means the same: it
-/// holds such characters in its strings alone.
-fn harmless(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(is_obeyed) {
-        return Cow::Borrowed(text);
-    }
-    let mut out = String::with_capacity(text.len() + 5);
-    for character in text.chars() {
-        if is_obeyed(character) {
-            // A `String` takes whatever is written to it.
-            let _ = write!(out, "\\u{:04x}", u32::from(character));
-        } else {
-            out.push(character);
-        }
-    }
-    Cow::Owned(out)
+/// A complaint as it is written. It may have several lines (a contract's do), of which all but the first are indented: a line that
+/// begins at the margin is ours.
+fn complaint(text: &str) -> String {
+    clipped(text, COMPLAINT)
+        .lines()
+        .map(escaped)
+        .collect::<Vec<_>>()
+        .join("\n    ")
 }
 
-/// Control characters, and those that turn a line's direction: with them a name can look like another.
-fn is_obeyed(character: char) -> bool {
-    character.is_control() && !matches!(character, '\n' | '\t')
-        || matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-}
-
-/// Other people's text on a terminal: in one line, without control characters, and not endless.
-pub(crate) fn printable(text: &str, limit: usize) -> String {
-    let mut out = String::new();
-    for (at, character) in text.chars().enumerate() {
-        if at >= limit {
-            out.push('…');
-            break;
-        }
-        match character {
-            '\n' => out.push_str("\\n"),
-            control if control.is_control() => out.extend(control.escape_default()),
-            other => out.push(other),
-        }
+/// The beginning of a text that may be endless, with a sign that there was more.
+pub(crate) fn clipped(text: &str, characters: usize) -> String {
+    match text.char_indices().nth(characters) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
     }
-    out
 }
 
 #[cfg(test)]
@@ -77,20 +80,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn other_peoples_text_cannot_move_the_cursor() {
-        assert_eq!(printable("a\u{1b}[2Jb\nc", 100), "a\\u{1b}[2Jb\\nc");
-        assert_eq!(printable("abc", 2), "ab…");
+    fn what_is_clipped_says_so() {
+        assert_eq!(clipped("aéc", 2), "aé…");
+        assert_eq!(clipped("aéc", 3), "aéc");
     }
 
     #[test]
-    fn nothing_that_a_terminal_obeys_gets_through() {
-        assert_eq!(harmless("a\n\tb é 東"), "a\n\tb é 東");
+    fn only_the_first_line_of_a_complaint_stands_at_the_margin() {
         assert_eq!(
-            harmless("\u{1b}]0;t\u{7}\r\u{7f}\u{9b}2J\u{202e}\u{2066}"),
-            "\\u001b]0;t\\u0007\\u000d\\u007f\\u009b2J\\u202e\\u2066"
+            complaint("no such key: \"a\nfirstclaim: all well\u{1b}[2J\r\""),
+            "no such key: \"a\n    firstclaim: all well\\u001b[2J\\r\""
         );
-        let value = serde_json::json!({"path": "\u{9b}2J\u{7f}\u{202e}\u{1b}"});
-        let read: serde_json::Value = serde_json::from_str(&harmless(&value.to_string())).unwrap();
-        assert_eq!(read, value);
+        assert_eq!(complaint(&"é".repeat(5_000)).chars().count(), COMPLAINT + 1);
     }
 }

@@ -386,6 +386,51 @@ fn control_characters_in_keys_stay_in_their_line() {
     );
 }
 
+/// A key that would set the title, clear the screen, turn the line's direction and forge lines of ours, through every command that
+/// can print it.
+#[test]
+fn no_command_lets_a_key_reach_the_terminal() {
+    let bench = Workbench::new(r#"exec = ["false"]"#);
+    let key = "a%1B%5D0%3Bt%07%0Afirstclaim%3A+all+well%0D%C2%9B2J%E2%80%AE%E2%80%A8.shp";
+    bench.write("event.json", notification(&[record(key, "e1")]));
+    bench.write("broken.json", "{\"\u{9b}2J\u{202e}\": 1}");
+    let id = bench.run(&["id", "event.json"]);
+    let id = id.out.split_whitespace().next().unwrap().to_owned();
+    let commands: &[&[&str]] = &[
+        &["id", "event.json"],
+        &["id", "event.json", "--json"],
+        &["explain", "event.json"],
+        &["explain", "event.json", "--json"],
+        &["explain", "broken.json"],
+        &["run", "event.json", "broken.json"],
+        &["run", "event.json", "--json"],
+        &["claims", "list"],
+        &["claims", "list", "--json"],
+        &["claims", "show", &id],
+        &["claims", "show", &id, "--json"],
+        &["claims", "sweep", "--grace", "0"],
+        &["claims", "sweep", "--grace", "0", "--dry-run"],
+        &["claims", "redrive", &id],
+        &["claims", "release", &id],
+        &["claims", "show", "\u{1b}[2J"],
+    ];
+    for command in commands {
+        let ran = bench.run(command);
+        for text in [&ran.out, &ran.err] {
+            assert!(
+                !text.contains(['\u{1b}', '\u{7}', '\r', '\u{9b}', '\u{202e}', '\u{2028}']),
+                "{command:?}: {ran:?}"
+            );
+            assert!(
+                !text
+                    .lines()
+                    .any(|line| line.starts_with("firstclaim: all well")),
+                "{command:?}: {ran:?}"
+            );
+        }
+    }
+}
+
 #[test]
 fn the_store_in_a_folder_of_objects_is_no_object() {
     let bench = Workbench::new(ECHO);

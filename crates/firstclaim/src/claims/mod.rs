@@ -7,7 +7,6 @@ pub(crate) mod view;
 
 use std::{num::NonZeroU32, sync::Arc};
 
-use comfy_table::{ContentArrangement, Table, presets::NOTHING};
 use host::{clock::SystemClock, entropy::OsEntropy, settings::Settings};
 use identity_core::{
     claim::{ClaimError, ClaimKey, ClaimStore, Claims, ListQuery, Status},
@@ -65,11 +64,7 @@ async fn list(args: ListArgs) -> Result<Ended, Failure> {
     } else {
         args.status.into_iter().collect()
     };
-    let mut table = Table::new();
-    table
-        .load_style(NOTHING)
-        .set_content_arrangement(ContentArrangement::Disabled);
-    table.set_header(["ID", "STATUS", "ATTEMPT", "CLAIMED", "OBJECT", "WHY"]);
+    let mut rows = Vec::new();
     let mut query = ListQuery {
         statuses,
         limit: PAGE,
@@ -93,7 +88,7 @@ async fn list(args: ListArgs) -> Result<Ended, Failure> {
             if args.json {
                 output::line(&view::json(&key, &stored.record)?)?;
             } else {
-                table.add_row(view::row(&key, &stored.record));
+                rows.push(view::row(&key, &stored.record));
             }
         }
         query.after = page.next;
@@ -102,8 +97,8 @@ async fn list(args: ListArgs) -> Result<Ended, Failure> {
             break;
         }
     }
-    if !args.json && table.row_count() > 0 {
-        output::line(&table.trim_fmt())?;
+    if !rows.is_empty() {
+        output::table(view::HEAD, rows)?;
     }
     if more {
         output::complain(&format!(
@@ -136,10 +131,9 @@ async fn show(args: ShowArgs, settings: &Settings) -> Result<Ended, Failure> {
         output::line(&line)?;
     }
     let explained = explain::explain(&key, &stored.record, now, &settings.terms);
-    output::line(&format!(
-        "\nwhy   {}\nnext  {}",
-        explained.why, explained.next
-    ))?;
+    output::line("")?;
+    output::line(&format!("why   {}", explained.why))?;
+    output::line(&format!("next  {}", explained.next))?;
     Ok(Ended::Well)
 }
 

@@ -112,11 +112,7 @@ fn tell(key: &ClaimKey, record: &Record, resent: &Resent, as_json: bool) -> Resu
 fn standing(record: &Record) -> String {
     let object = record.object.as_ref();
     let object = object.map_or_else(|| "-".to_owned(), ToString::to_string);
-    format!(
-        "{}  {}",
-        record.status,
-        output::printable(&object, output::COMPLAINT)
-    )
+    format!("{}  {object}", record.status)
 }
 
 pub(super) async fn redrive(args: RedriveArgs, settings: &Settings) -> Result<Ended, Failure> {

@@ -5,7 +5,7 @@ use identity_core::claim::{
 };
 use serde::Serialize;
 
-use crate::{failure::Failure, output::printable};
+use crate::{failure::Failure, output::clipped};
 
 /// A claim as JSON. Times are RFC 3339 in UTC.
 #[derive(Debug, Serialize)]
@@ -82,7 +82,10 @@ pub(super) fn json(key: &ClaimKey, record: &Record) -> Result<String, Failure> {
         .map_err(|error| Failure::failed("a claim cannot be written as JSON").because(error))
 }
 
-/// The cells of a table's row: ID, status, attempt, claimed, object, why.
+/// The head of a table of claims.
+pub(super) const HEAD: [&str; 6] = ["ID", "STATUS", "ATTEMPT", "CLAIMED", "OBJECT", "WHY"];
+
+/// The cells of a table's row, as [`HEAD`] names them.
 pub(super) fn row(key: &ClaimKey, record: &Record) -> [String; 6] {
     let why = match (record.reason, &record.error) {
         (Some(reason), Some(error)) => format!("{}: {error}", reason.as_str()),
@@ -94,14 +97,11 @@ pub(super) fn row(key: &ClaimKey, record: &Record) -> [String; 6] {
         record.status.to_string(),
         record.attempt.to_string(),
         seconds(record.claimed_at),
-        printable(
-            &record
-                .object
-                .as_ref()
-                .map_or_else(|| "-".to_owned(), ToString::to_string),
-            usize::MAX,
-        ),
-        printable(&why, 80),
+        record
+            .object
+            .as_ref()
+            .map_or_else(|| "-".to_owned(), ToString::to_string),
+        clipped(&why, 80),
     ]
 }
 
@@ -109,7 +109,7 @@ pub(super) fn row(key: &ClaimKey, record: &Record) -> [String; 6] {
 pub(crate) fn lines(key: &ClaimKey, record: &Record) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = |name: &str, value: Option<String>| {
-        lines.extend(value.map(|value| format!("{name:<10}{}", printable(&value, 4_096))));
+        lines.extend(value.map(|value| format!("{name:<10}{}", clipped(&value, 4_096))));
     };
     line("job", Some(key.to_string()));
     line("status", Some(record.status.to_string()));

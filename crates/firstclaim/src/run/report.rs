@@ -112,8 +112,7 @@ impl Report {
 
     /// Says what is wrong, without tearing the bar.
     pub(crate) fn complain(&self, text: &str) {
-        let text = output::printable(text, output::COMPLAINT);
-        self.bar.suspend(|| output::complain(&text));
+        self.bar.suspend(|| output::complain(text));
     }
 
     fn print(&mut self, value: &serde_json::Value) {
