@@ -6,6 +6,7 @@ use aws_config::stalled_stream_protection::StalledStreamProtectionConfig;
 use aws_config::timeout::TimeoutConfig;
 use aws_config::{BehaviorVersion, ConfigLoader, SdkConfig};
 use aws_smithy_http_client::tls::TrustStore;
+use aws_smithy_runtime_api::client::http::SharedHttpClient;
 use identity_core::claim::patience::{CALL, CONNECT, PAUSE, TRIES, TRY};
 
 use crate::{DynamoStore, S3Objects, SqsOutbox, http, trust};
@@ -14,8 +15,8 @@ use crate::{DynamoStore, S3Objects, SqsOutbox, http, trust};
 ///
 /// What is read is the SDK's own: `AWS_REGION`, `AWS_PROFILE`, `AWS_ACCESS_KEY_ID` and its like, the shared files, the
 /// platform's credentials, and `AWS_ENDPOINT_URL` (or `AWS_ENDPOINT_URL_DYNAMODB`, `_S3`, `_SQS`) for emulators. See
-/// <https://docs.aws.amazon.com/sdkref/latest/guide/settings-reference.html>. Logins through a browser (SSO) are left out:
-/// `aws configure export-credentials --format env` makes such a login's credentials known.
+/// <https://docs.aws.amazon.com/sdkref/latest/guide/settings-reference.html>. What `aws login`, `aws sso login` and a profile's
+/// `credential_process` left is read with feature `logins`.
 #[derive(Debug, Clone)]
 pub struct Aws {
     config: SdkConfig,
@@ -31,13 +32,14 @@ pub struct Aws {
 pub struct NoRegion;
 
 impl Aws {
-    /// Reads the environment. No call is made, but for the region and the credentials where only the platform knows them.
+    /// Reads the environment, `HTTPS_PROXY` and its like among it. No call is made, but for the region and the credentials where only
+    /// the platform knows them.
     ///
     /// # Errors
     ///
     /// [`NoRegion`].
     pub async fn from_env() -> Result<Self, NoRegion> {
-        Self::load(loader()).await
+        Self::load(loader_with(http::client_through_proxies())).await
     }
 
     /// The same on Lambda, which puts the credentials of the function's role into the environment: they are looked for
@@ -49,7 +51,7 @@ impl Aws {
     /// [`NoRegion`].
     pub async fn of_function() -> Result<Self, NoRegion> {
         let credentials = EnvironmentVariableCredentialsProvider::new();
-        let loader = loader_trusting(trust::of_system());
+        let loader = loader_with(http::client(trust::of_system()));
         Self::load(loader.credentials_provider(credentials)).await
     }
 
@@ -130,11 +132,11 @@ fn short_answers() -> StalledStreamProtectionConfig {
 /// clients whose endpoint and credentials are not the environment's.
 #[must_use]
 pub fn loader() -> ConfigLoader {
-    loader_trusting(TrustStore::default())
+    loader_with(http::client(TrustStore::default()))
 }
 
-/// The same for servers that these authorities vouch for.
-pub(crate) fn loader_trusting(authorities: TrustStore) -> ConfigLoader {
+/// The same over these connections.
+pub(crate) fn loader_with(connections: SharedHttpClient) -> ConfigLoader {
     let timeouts = TimeoutConfig::builder()
         .connect_timeout(CONNECT)
         .operation_attempt_timeout(TRY)
@@ -144,7 +146,7 @@ pub(crate) fn loader_trusting(authorities: TrustStore) -> ConfigLoader {
         .with_max_attempts(TRIES)
         .with_initial_backoff(PAUSE);
     aws_config::defaults(BehaviorVersion::latest())
-        .http_client(http::client(authorities))
+        .http_client(connections)
         .timeout_config(timeouts)
         .retry_config(retries)
 }

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Publishes the file that a command makes, only while this attempt still holds its claim.
 #
-#   exec = ["sh", "publish.sh", "/out", "gdalwarp", "-t_srs", "EPSG:3857", "{path}"]     # in pipeline.toml
+#   exec = ["sh", "publish.sh", "/out", "gdalwarp", "-if", "GTiff", "-t_srs", "EPSG:3857", "{path}"]     # in pipeline.toml
 #   CLAIM_STORE=sqlite:claims.db; export CLAIM_STORE
 #   firstclaim run --store "$CLAIM_STORE" inbox/
 #

@@ -42,7 +42,7 @@ fn server() -> String {
 }
 
 async fn reads_with(trust: TrustStore) -> Result<(), String> {
-    let config = config::loader_trusting(trust)
+    let config = config::loader_with(crate::http::client(trust))
         .region(Region::new("eu-central-1"))
         .credentials_provider(Credentials::new("test", "test", None, None, "tests"))
         .endpoint_url(server())

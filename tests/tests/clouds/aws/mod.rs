@@ -6,6 +6,7 @@ mod deadlines;
 mod deploy;
 mod deployed;
 mod envelopes;
+mod logins;
 mod program;
 mod races;
 mod reports;
