@@ -13,7 +13,7 @@ locals {
     DEDUP_TTL_SECONDS        = tostring(var.done_ttl_seconds)
     FIRSTCLAIM_LEASE_SECONDS = tostring(var.lease_seconds)
     FIRSTCLAIM_MAX_ATTEMPTS  = tostring(var.max_attempts)
-    FIRSTCLAIM_ALLOW         = local.bucket
+    FIRSTCLAIM_ALLOW         = "s3:${local.bucket}"
     FIRSTCLAIM_REDRIVE_QUEUE = aws_sqs_queue.events.url
     # A failed job's message comes again once it is visible: until then a sweep would only send it twice.
     FIRSTCLAIM_SWEEP_GRACE_SECONDS = tostring(local.visibility + 900)

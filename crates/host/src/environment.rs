@@ -56,8 +56,8 @@ pub const VARIABLES: [Variable; 14] = [
     Variable {
         name: ALLOW,
         default: "",
-        meaning: "containers that events may name, separated by commas: `bucket`, `account/container` or `account/*`; \
-                  unset, all; set to nothing, none",
+        meaning: "containers that events may name, separated by commas: `s3:bucket`, `gcs:bucket`, `azure:account/container`, \
+                  `azure:account/*` or `file:folder`; without a provider, any cloud's; unset, all; set to nothing, none",
     },
     Variable {
         name: LOG,

@@ -181,11 +181,13 @@ impl Settings {
             LEASE => self.terms.lease = Duration::from_secs(number(LEASE, &value, 1, 86_400)?),
             MAX_ATTEMPTS => self.terms.max_attempts = number(MAX_ATTEMPTS, &value, 1, 1_000_000)?,
             CONCURRENCY => self.concurrency = Some(number(CONCURRENCY, &value, 1, 100_000)?),
-            ALLOW if value.contains("://") => {
-                let expected = "containers without a scheme, e.g. `bucket`".to_owned();
-                return Err(invalid(ALLOW, expected, value));
+            ALLOW => {
+                let expected = "names such as `s3:bucket`, `gcs:bucket`, `azure:account/container` or `file:folder`, and no URI";
+                self.allow = AllowList::parse(&value)
+                    .ok()
+                    .filter(|_| !value.contains("://"))
+                    .ok_or_else(|| invalid(ALLOW, expected.to_owned(), value))?;
             }
-            ALLOW => self.allow = AllowList::parse(&value),
             LOG => self.log = value,
             TABLE => self.dedup_table = Some(value).filter(|name| !name.is_empty()),
             AZURE_ACCOUNT => self.azure_account = Some(value).filter(|name| !name.is_empty()),
@@ -330,7 +332,7 @@ mod tests {
         assert_eq!(settings.terms.max_attempts, 2);
         assert_eq!(settings.terms.done_ttl, Duration::from_secs(9));
         assert_eq!(settings.concurrency, Some(3));
-        assert_eq!(settings.allow, AllowList::parse("a,b"));
+        assert_eq!(settings.allow, AllowList::parse("a,b").unwrap());
         assert_eq!(
             read(&[(LOG_FORMAT, "json"), (LOG, "debug")])
                 .unwrap()

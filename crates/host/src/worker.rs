@@ -136,15 +136,7 @@ impl Worker {
 
     /// An object that nobody has, in the first of the allowed containers.
     fn allowed_nothing(&self, provider: Provider) -> Option<ObjectVersion> {
-        let AllowList::Only(containers) = &self.allow else {
-            return None;
-        };
-        let (account, container) = match (provider, containers.first()?.split_once('/')) {
-            (Provider::Azure, Some((_, "*")) | None) => return None,
-            (Provider::Azure, Some((account, container))) => (Some(account), container),
-            (_, Some(_)) => return None,
-            (_, None) => (None, containers.first()?.as_str()),
-        };
+        let (account, container) = self.allow.first_of(provider)?;
         let (kind, token) = match provider {
             Provider::Gcs => (TokenKind::Generation, "1"),
             _ => (TokenKind::ETag, "none"),

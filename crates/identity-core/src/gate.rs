@@ -31,7 +31,7 @@ use tracing::Instrument as _;
 
 use self::turn::{Turn, Turns};
 pub use self::{
-    allow::AllowList,
+    allow::{AllowList, Allowed, UnknownProvider},
     batch::ItemAnswer,
     counts::Counts,
     outcome::{Disposition, NoJob, Outcome, Part},

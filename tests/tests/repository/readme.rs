@@ -270,7 +270,10 @@ fn what_the_readme_shows_is_what_happens() {
     assert_eq!(blocks_run, 3);
     let told = fs::read_to_string(own.path().join("bin/ogr2ogr.told")).unwrap();
     assert!(
-        fits(&told, "-if ESRI Shapefile -if GeoJSON -t_srs EPSG:3857 /data/….gpkg …"),
+        fits(
+            &told,
+            "-if ESRI Shapefile -if GeoJSON -t_srs EPSG:3857 /data/….gpkg …"
+        ),
         "the job was told {told:?}"
     );
     not_run.sort();

@@ -19,7 +19,10 @@ use super::{
     redrive,
     store::{ClaimStore, Precondition, StoreError, Stored},
 };
-use crate::host::{Clock, Entropy};
+use crate::{
+    event::Redriven,
+    host::{Clock, Entropy},
+};
 
 /// Claims on one store, by one machine's clock.
 #[derive(Debug, Clone)]
@@ -432,15 +435,20 @@ impl Claims {
         Ok((before, after))
     }
 
-    /// Closes a record that never was a job once its event, sent the `redrives`th time, is settled under another key.
+    /// Closes a record that never was a job once its event, sent again, is settled under another key.
     /// Whatever else stands there by then is left as it is.
     ///
     /// # Errors
     ///
     /// [`ClaimError`], every variant but `Unknown`: it may still be open, and its event be sent again.
-    pub(crate) async fn close(&self, key: &ClaimKey, redrives: u32) -> Result<(), ClaimError> {
+    pub(crate) async fn close(
+        &self,
+        key: &ClaimKey,
+        redriven: &Redriven,
+    ) -> Result<(), ClaimError> {
+        let sent = (redriven.redrives, &redriven.carried);
         let closed = self.rewrite(key, None, |row, owner, now| {
-            redrive::closed(row, redrives, owner, &self.terms, now)
+            redrive::closed(row, sent, owner, &self.terms, now)
                 .map(|record| (record, ()))
                 .ok_or(())
         });

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     event::{
         StorageEvent,
-        own::{self, Sent},
+        own::{self, Carried, Sent},
     },
     identity::{
         Contract, ObjectAddress, ObjectKey, ObjectVersion, Provider, Scheme, VersionToken,
@@ -275,16 +275,17 @@ pub fn may_redrive(record: &Record, again: bool, now: UnixMillis) -> Result<(), 
 }
 
 /// The row that never was a job once its event, sent the `redrives`th time, is settled elsewhere; `None` if it is not to be
-/// closed: it was a job, it has ended, was recorded again, or sent again since.
+/// closed: it was a job, it has ended, was recorded again, or sent again since; or it is not of what was sent, for whoever may send an
+/// event could name any record.
 pub fn closed(
     row: &Record,
-    redrives: u32,
+    (redrives, carried): (u32, &Carried),
     owner: Owner,
     terms: &Terms,
     now: UnixMillis,
 ) -> Option<Record> {
     let open = matches!(row.status, Status::Failed | Status::Waiting);
-    (open && row.attempt == 0 && row.redrives == redrives).then(|| Record {
+    (open && row.attempt == 0 && row.redrives == redrives && is_of(row, carried)).then(|| Record {
         status: Status::Done,
         owner: Some(owner),
         revision: Some(Revision { owner, write: 1 }),
@@ -297,6 +298,20 @@ pub fn closed(
         ),
         ..row.clone()
     })
+}
+
+/// Whether a row holds just this.
+fn is_of(row: &Record, carried: &Carried) -> bool {
+    match (carried, &row.object) {
+        (Carried::Event { address, token }, Some(object)) => {
+            RecordedObject::new(address, token.as_ref()) == *object
+        }
+        (Carried::Body(_), None) => row
+            .body
+            .as_deref()
+            .is_some_and(|body| Carried::body(body) == *carried),
+        _ => false,
+    }
 }
 
 #[cfg(test)]

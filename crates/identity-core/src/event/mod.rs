@@ -123,7 +123,7 @@ use std::sync::Arc;
 
 pub use error::{ReadError, Unreadable};
 pub use handshake::Reply;
-pub use own::Redriven;
+pub use own::{Carried, Redriven};
 pub use s3_keys::S3Keys;
 
 use crate::identity::{ObjectAddress, ObjectVersion, Refusal, Scheme, TokenKind, VersionToken};

@@ -11,8 +11,8 @@
 //!
 //! `provider`, `account`, `container`, `key`, `token` and `etag` are a [`StorageEvent`]'s, `raw_key` is the key as it stood in
 //! the first payload, where that differs; a key that is not UTF-8 is `key_base64` instead. `incomplete` and `unconfirmed` are
-//! true or absent. `record` is the key of a record that never was a job: it is closed once this event is settled
-//! ([`Redriven`]). `redrives` counts how often the event was sent again. Whatever else stands there is an error: a sender
+//! true or absent. `record` is the key of a record that never was a job, and is of this event: it is closed once this event is
+//! settled ([`Redriven`]). `redrives` counts how often the event was sent again. Whatever else stands there is an error: a sender
 //! that means more has another version.
 
 use std::sync::{
@@ -23,6 +23,7 @@ use std::sync::{
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
+use sha2::{Digest as _, Sha256};
 
 use super::{
     Carrier, EventDetails, ReadError, Reading, StorageEvent,
@@ -126,8 +127,31 @@ pub struct Redriven {
     pub record: String,
     /// How often it had been sent again then: a record that was sent again since waits for that event.
     pub redrives: u32,
+    /// What the envelope carried: only a record of just that is closed.
+    pub carried: Carried,
     /// How many of its items are not acknowledged yet.
     open: AtomicUsize,
+}
+
+/// What an own envelope carried, to be compared with the record that it names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Carried {
+    /// An event: which object, and which version of it, if that was known.
+    Event {
+        /// The object.
+        address: Box<ObjectAddress>,
+        /// Its version.
+        token: Option<VersionToken>,
+    },
+    /// The bytes of an event that could not be read: their SHA-256.
+    Body([u8; 32]),
+}
+
+impl Carried {
+    /// Such bytes.
+    pub fn body(bytes: &[u8]) -> Self {
+        Self::Body(Sha256::digest(bytes).into())
+    }
 }
 
 impl Redriven {
@@ -199,11 +223,14 @@ impl Reader<'_> {
     /// An own envelope; `text` is all of it.
     pub(super) fn own(&mut self, text: &str, place: &Place) {
         let from = self.items.len();
-        let redriven = match fields(text).and_then(|fields| self.own_fields(&fields, place)) {
-            Ok(redriven) => redriven,
+        let fields = fields(text);
+        let read =
+            fields.and_then(|fields| Ok((self.own_fields(&fields, place)?, fields.redrives)));
+        let (redriven, redrives) = match read {
+            Ok(read) => read,
             Err(error) => return self.unreadable(error, text, place),
         };
-        let Some((record, redrives)) = redriven else {
+        let Some((record, carried)) = redriven else {
             return;
         };
         let mut items: Vec<_> = self
@@ -215,6 +242,7 @@ impl Reader<'_> {
         let redriven = Arc::new(Redriven {
             record,
             redrives,
+            carried,
             open: AtomicUsize::new(items.len()),
         });
         for item in &mut items {
@@ -222,12 +250,12 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads what it carries. Returns the record to be closed, and how often it was sent again.
+    /// Reads what it carries. Returns the record to be closed, and what that is to hold.
     fn own_fields(
         &mut self,
         fields: &Fields<'_>,
         place: &Place,
-    ) -> Result<Option<(String, u32)>, ReadError> {
+    ) -> Result<Option<(String, Carried)>, ReadError> {
         let record = match fields.record.optional("firstclaim.record")? {
             Some(key) if hex::from_hex(key).is_none() => {
                 return Err(unknown(
@@ -238,7 +266,7 @@ impl Reader<'_> {
             }
             record => record.map(str::to_owned),
         };
-        if let Some(body) = fields.body.optional("firstclaim.body")? {
+        let carried = if let Some(body) = fields.body.optional("firstclaim.body")? {
             let named = [
                 &fields.provider,
                 &fields.container,
@@ -248,10 +276,17 @@ impl Reader<'_> {
             if named.iter().any(|field| field.is_present()) || fields.token.is_present() {
                 return Err(unknown("firstclaim.body", "there", "none beside an object"));
             }
-            let delivery = OwnedDelivery::from_file(decode_base64(body, "firstclaim.body")?);
+            let bytes = decode_base64(body, "firstclaim.body")?;
+            let carried = Carried::body(&bytes);
+            let delivery = OwnedDelivery::from_file(bytes);
             self.delivery(&delivery.as_delivery(), &place.inside(Carrier::Own));
+            carried
         } else {
             let event = Box::new(event(fields)?);
+            let carried = Carried::Event {
+                address: Box::new(event.address.clone()),
+                token: event.token.clone(),
+            };
             let reading = match (fields.incomplete, &record) {
                 (false, _) => Reading::Event(event),
                 (true, Some(_)) => Reading::Incomplete(event),
@@ -262,8 +297,9 @@ impl Reader<'_> {
                 }
             };
             self.push(reading, place);
-        }
-        Ok(record.map(|record| (record, fields.redrives)))
+            carried
+        };
+        Ok(record.map(|record| (record, carried)))
     }
 }
 

@@ -53,7 +53,7 @@ impl Gate {
         if settled.key.as_ref() == Some(&record) {
             return settled;
         }
-        match self.claims().close(&record, redriven.redrives).await {
+        match self.claims().close(&record, redriven).await {
             Ok(()) => settled,
             Err(error) => {
                 redriven.take_back();

@@ -516,7 +516,7 @@ fn it_is_applied_and_nothing_is_left_to_change() {
     assert_eq!(outputs["environment"]["DEDUP_TABLE"], outputs["table"]);
     assert_eq!(
         outputs["environment"]["FIRSTCLAIM_ALLOW"],
-        outputs["bucket"]
+        format!("s3:{bucket}")
     );
     assert_eq!(
         outputs["environment"]["FIRSTCLAIM_REDRIVE_QUEUE"],

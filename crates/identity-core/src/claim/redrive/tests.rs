@@ -408,7 +408,15 @@ fn only_the_open_record_that_the_event_came_from_is_closed() {
         error: Some("refused".into()),
         ..record()
     };
-    let close = |row: &Record, redrives| closed(row, redrives, Owner(3), &Terms::default(), at(9));
+    let event = event_of(open.object.as_ref().unwrap()).unwrap();
+    let carried = Carried::Event {
+        address: Box::new(event.address),
+        token: event.token,
+    };
+    let close = |row: &Record, redrives| {
+        let sent = (redrives, &carried);
+        closed(row, sent, Owner(3), &Terms::default(), at(9))
+    };
     let done = close(&open, 2).unwrap();
     let expected = Record {
         status: Status::Done,

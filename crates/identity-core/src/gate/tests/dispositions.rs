@@ -213,7 +213,7 @@ async fn a_refused_event_is_recorded_and_not_run() {
 #[tokio::test(start_paused = true)]
 async fn a_container_off_the_allow_list_is_refused_without_a_question() {
     let bench = Bench {
-        allow: AllowList::parse("geo"),
+        allow: AllowList::parse("geo").unwrap(),
         ..Bench::new(&[])
     };
     *bench.objects.lock().unwrap() = Objects::Unavailable;

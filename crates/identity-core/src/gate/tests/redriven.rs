@@ -86,7 +86,7 @@ impl Way {
 
 async fn an_allowed_event_becomes_its_job_and_its_record_is_closed(way: Way) {
     let mut bench = Bench::new(&[Act::Fail]);
-    bench.allow = AllowList::parse("other");
+    bench.allow = AllowList::parse("other").unwrap();
     let refused = way.settle(&bench.gate(), &put("a.shp", "e1")).await;
     bench.allow = AllowList::Everything;
     let gate = bench.gate();
@@ -125,7 +125,7 @@ async fn an_event_that_is_allowed_by_now_becomes_its_job_and_its_record_is_close
 #[tokio::test(start_paused = true)]
 async fn an_event_that_is_still_refused_is_rejected_again_also_once_it_was_closed() {
     let bench = Bench {
-        allow: AllowList::parse("other"),
+        allow: AllowList::parse("other").unwrap(),
         ..Bench::new(&[])
     };
     let gate = bench.gate();
@@ -138,8 +138,9 @@ async fn an_event_that_is_still_refused_is_rejected_again_also_once_it_was_close
         let rejected = (Status::Rejected, Some(Reason::NotAllowed), redrives);
         assert_eq!(row(&bench, &refused).await, rejected);
     }
-    redrive(&bench, &gate, &key).await;
-    gate.claims().close(&key, 3).await.unwrap();
+    let items = redrive(&bench, &gate, &key).await;
+    let redriven = items[0].redriven.as_ref().unwrap();
+    gate.claims().close(&key, redriven).await.unwrap();
     assert_eq!(row(&bench, &refused).await.0, Status::Done);
     gate.settle(&put("a.shp", "e1")).await;
     assert_eq!(
@@ -176,10 +177,44 @@ async fn a_body_that_can_be_read_by_now_closes_its_record_with_the_last_of_its_e
     assert_eq!(bench.runs().len(), 2);
 }
 
+/// Whoever may send an event can name any record, and its key can be computed by who knows what it is of.
+#[tokio::test(start_paused = true)]
+async fn no_event_closes_a_record_of_another() {
+    let mut bench = Bench::new(&[]);
+    let unreadable = bench.gate().settle(&item("{}")).await;
+    bench.allow = AllowList::parse("other").unwrap();
+    let refused = bench.gate().settle(&put("a.shp", "e1")).await;
+    bench.allow = AllowList::Everything;
+    let gate = bench.gate();
+    for record in [&unreadable, &refused] {
+        let key = record.key.as_ref().unwrap();
+        let sent = redrive(&bench, &gate, key).await;
+        assert_eq!(sent[0].redriven.as_ref().unwrap().redrives, 1);
+        for (name, token) in [("b.shp", "e1"), ("a.shp", "e2")] {
+            let forged = format!(
+                r#"{{"firstclaim":{{"version":1,"provider":"s3","container":"geo","key":"{name}",
+                    "token":{{"kind":"etag","value":"{token}"}},"record":"{key}","redrives":1}}}}"#
+            );
+            let settled = gate.settle(&item(&forged)).await;
+            assert_eq!(settled.outcome.disposition(), Disposition::Ack);
+            assert_eq!(
+                row(&bench, record).await,
+                (Status::Failed, Some(Reason::Released), 1)
+            );
+        }
+    }
+    let forged = format!(
+        r#"{{"firstclaim":{{"version":1,"body":"e30K","record":"{}","redrives":1}}}}"#,
+        refused.key.as_ref().unwrap()
+    );
+    gate.settle(&item(&forged)).await;
+    assert_eq!(row(&bench, &refused).await.0, Status::Failed);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_record_that_cannot_be_closed_has_its_event_delivered_again() {
     let mut bench = Bench::new(&[]);
-    bench.allow = AllowList::parse("other");
+    bench.allow = AllowList::parse("other").unwrap();
     let refused = bench.gate().settle(&put("a.shp", "e1")).await;
     bench.allow = AllowList::Everything;
     let gate = bench.gate();

@@ -96,7 +96,7 @@ async fn a_contract_that_changed_under_its_version_is_told_once_by_each_process(
 #[tokio::test(start_paused = true)]
 async fn what_is_not_whole_yet_waits_only_if_it_could_become_a_job_here() {
     let bench = Bench {
-        allow: AllowList::parse("acct/geo"),
+        allow: AllowList::parse("acct/geo").unwrap(),
         ..Bench::new(&[])
     };
     let gate = bench.gate();
