@@ -23,7 +23,7 @@ pub(crate) fn line(text: &str) -> io::Result<()> {
 ///
 /// # Errors
 ///
-/// As [`line`].
+/// As [`line()`].
 pub(crate) fn table<const N: usize>(head: [&str; N], rows: Vec<[String; N]>) -> io::Result<()> {
     let mut table = Table::new();
     table
@@ -40,7 +40,7 @@ pub(crate) fn table<const N: usize>(head: [&str; N], rows: Vec<[String; N]>) -> 
 ///
 /// # Errors
 ///
-/// As [`line`].
+/// As [`line()`].
 pub(crate) fn document(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     writeln!(out, "{text}")?;
